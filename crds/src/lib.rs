@@ -1,1 +1,99 @@
-//! Placeholder.
+//! Every custom resource of CorridorOS, one file per kind.
+//!
+//! The types are what programs read and write; the schemas derived from them
+//! are what the API server enforces. [`all`] is the only list of definitions:
+//! a new kind is a new file and one line there, then
+//! `cargo run -p crds --bin crdgen`.
+
+#![expect(clippy::duplicated_attributes, reason = "two printcolumns may have the same type")]
+
+pub mod annotations;
+pub mod condition;
+pub mod manifest;
+
+mod attestation_policy;
+mod corridor;
+mod memory_bundle;
+mod phase;
+mod pod_use;
+mod schedule;
+mod schema;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::CustomResourceExt;
+
+pub use attestation_policy::{
+    AttestationPolicy, AttestationPolicySpec, AttestationPolicyStatus, DeviceSelectors,
+};
+pub use corridor::{
+    Corridor, CorridorMode, CorridorSpec, CorridorStatus, CorridorTelemetry, CorridorType, Qos,
+    Recalibration,
+};
+pub use memory_bundle::{
+    LatencyClass, MemoryBundle, MemoryBundleSpec, MemoryBundleStatus, Persistence,
+};
+pub use phase::Phase;
+pub use pod_use::{IN_USE_BY_MAX, PodUse};
+pub use schedule::{Day, Schedule, Window};
+
+/// The API group of every kind here, and the prefix of every annotation.
+pub const GROUP: &str = "corridoros.io";
+/// The one served version.
+pub const VERSION: &str = "v1alpha1";
+
+/// What a Pod puts into `spec.schedulerName` to be placed by us.
+pub const SCHEDULER_NAME: &str = "corridor-scheduler";
+/// Where the scheduler runs and where its Leases live.
+pub const SYSTEM_NAMESPACE: &str = "corridor-system";
+
+/// Released through corrd before a Corridor may disappear.
+pub const CORRIDOR_FINALIZER: &str = "corridoros.io/corridor-finalizer";
+/// Released through memqosd before a MemoryBundle may disappear.
+pub const FFM_FINALIZER: &str = "corridoros.io/ffm-finalizer";
+
+/// Field manager of the half that binds Pods: `inUse`, `inUseBy`, its conditions.
+pub const DRIVER_MANAGER: &str = "corridor-driver";
+/// Field manager of the controllers: every other status field.
+pub const CONTROLLERS_MANAGER: &str = "corridor-controllers";
+
+/// Leases in [`SYSTEM_NAMESPACE`] whose age says whether a daemon's telemetry
+/// is fresh.
+pub mod backend_lease {
+    /// Freshness of every Corridor.
+    pub const CORRD: &str = "corridor-backend-corrd";
+    /// Freshness of every MemoryBundle.
+    pub const MEMQOSD: &str = "corridor-backend-memqosd";
+    /// Freshness of attestation.
+    pub const ATTESTD: &str = "corridor-backend-attestd";
+}
+
+/// Every definition, in the order in which they are installed.
+///
+/// Use this rather than `Kind::crd()`: the schemas here have the finishing
+/// touches that the derive cannot express.
+pub fn all() -> Vec<CustomResourceDefinition> {
+    [Corridor::crd(), MemoryBundle::crd(), AttestationPolicy::crd()].map(schema::finish).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Display;
+
+    use serde::Serialize;
+
+    use super::*;
+
+    #[test]
+    fn display_is_the_wire_form() {
+        fn check<T: Display + Serialize, const N: usize>(values: [T; N]) {
+            for value in values {
+                assert_eq!(serde_json::to_value(&value).unwrap(), value.to_string());
+            }
+        }
+        check([CorridorType::SiCorridor, CorridorType::CarbonCorridor]);
+        check([CorridorMode::Waveguide, CorridorMode::FreeSpace]);
+        check([LatencyClass::T0, LatencyClass::T1, LatencyClass::T2, LatencyClass::T3]);
+        check([Persistence::None, Persistence::Durable]);
+        check([Day::Mon, Day::Tue, Day::Wed, Day::Thu, Day::Fri, Day::Sat, Day::Sun]);
+    }
+}
