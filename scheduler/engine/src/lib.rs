@@ -1,1 +1,57 @@
-//! Placeholder.
+//! The scheduling core: events in, decisions out.
+//!
+//! No I/O, no clock, no threads: the same events at the same times with the same seed give
+//! the same decisions, so a journal of events is a complete bug report.
+//!
+//! ```text
+//!                    PodSeen
+//!                       │
+//!                       ▼          attempt          ┌── Bind ──▶ Binding ──BindDone──▶ Bound
+//!   Backoff ──due──▶ Active ────────────────────────┤                │
+//!      ▲                ▲                           │           BindRefused
+//!      │                │ bandwidth, spec, Ready    │                │
+//!      │                ├───────────────── InLine / Aside ◀── corridor says no
+//!      │                │ a Node fits               │                ▼
+//!      └────────────────┴────────────────── Parked ◀┴─ Nodes say no   Backoff
+//!                       │ the Pod changes
+//!                       └────────────────── Held ◀──── the Pod itself
+//! ```
+//!
+//! How to drive it: hand every event to [`Engine::handle`]; then, while a bind slot is free,
+//! call [`Engine::poll`] and act on it; then drain [`Engine::poll_report`]; then sleep until
+//! the next event or [`Engine::poll_timeout`], whichever comes first.
+
+mod corridors;
+mod cycle;
+mod decision;
+mod engine;
+mod event;
+mod explain;
+mod filters;
+mod ledger;
+mod line;
+mod observe;
+mod record;
+mod recover;
+mod rejection;
+mod reports;
+mod rng;
+mod scores;
+#[cfg(test)]
+mod testkit;
+#[cfg(test)]
+mod tests;
+mod wake;
+
+mod queue;
+
+pub use corridors::BACKEND_FRESH_FOR;
+pub use decision::{Bind, Poll, Report, Work};
+pub use engine::{Engine, EngineConfig, Stats};
+pub use event::{Event, Kind, Refusal};
+pub use explain::{Dominant, Explanation, LinePosition, NodesExplained, ReasonExplained};
+pub use filters::NodeReason;
+pub use line::Bypass;
+pub use rejection::{
+    Class, CorridorCause, CorridorRejection, NodesRejection, ReasonCount, Rejection, WakeOn,
+};

@@ -1,1 +1,30 @@
-//! Placeholder.
+//! The words that the engine and the oracle share.
+//!
+//! Everything here is plain data and pure functions: no clock, no I/O, no
+//! Kubernetes client. The driver parses API objects into these types once, at
+//! the edge; past that point there is no string left to interpret.
+
+mod amount;
+mod corridor;
+mod hold;
+mod ids;
+mod node;
+mod pod;
+mod quantity;
+mod resources;
+mod taint;
+mod time;
+
+pub use amount::{AmountError, Gbps};
+pub use corridor::{Corridor, CorridorPhase};
+pub use hold::Hold;
+pub use ids::{CorridorUid, NodeName, ObjectKey, PodUid};
+pub use node::{Labels, Node};
+pub use pod::{
+    Assignment, CorridorNeed, FailurePolicy, Grant, GrantedBundle, GrantedCorridor, Pod, PodSpec,
+    Shape,
+};
+pub use quantity::{Quantity, QuantityError};
+pub use resources::{MemoryBytes, MilliCpu, Resources};
+pub use taint::{Effect, Taint, Toleration, TolerationOperator, first_untolerated};
+pub use time::Instant;

@@ -1,0 +1,43 @@
+//! Every output of the engine.
+
+use std::sync::Arc;
+
+use model::{Grant, NodeName, ObjectKey, PodUid};
+
+/// What `Engine::poll` found to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Poll {
+    /// Bind this Pod now; its outcome must come back as an event.
+    Bind(Bind),
+    /// The budget is spent and there is more to do: hand over new events, then poll again.
+    Yield,
+    /// Nothing can be decided until an event comes or `poll_timeout` is reached.
+    Idle,
+}
+
+/// How much one `poll` may do before it yields.
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    pub attempts_max: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bind {
+    pub pod: ObjectKey,
+    pub uid: PodUid,
+    pub node: NodeName,
+    /// Set for Pods with references: the annotations that were read must still be the same.
+    pub resource_version: Option<Arc<str>>,
+    pub corridor_id: Option<Arc<str>>,
+    /// Set for Pods with references.
+    pub grant: Option<Grant>,
+}
+
+/// What people should be told. Reports are written behind the binds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// The Pod is held: condition `PodScheduled=False` and an Event.
+    Held { pod: ObjectKey, uid: PodUid, message: Arc<str> },
+    /// The Pod was bound: an Event.
+    Scheduled { pod: ObjectKey, uid: PodUid, node: NodeName },
+}

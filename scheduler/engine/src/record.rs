@@ -1,0 +1,72 @@
+//! What the engine knows of one Pod.
+
+use std::sync::Arc;
+
+use model::{Instant, NodeName, ObjectKey, Pod};
+
+use crate::ledger::Holding;
+use crate::queue::Order;
+use crate::rejection::Rejection;
+use crate::reports::ReportState;
+
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub pod: Arc<Pod>,
+    pub order: Order,
+    pub stage: Stage,
+    /// What the ledger counts for it, while bound or being bound.
+    pub holding: Option<Holding>,
+    /// Failed attempts in a row, on node rules or errors.
+    pub failures: u32,
+    pub not_before: Instant,
+    pub first_seen: Instant,
+    /// The Node whose change woke it. If it goes elsewhere, the next Pod is woken.
+    pub woken_for: Option<NodeName>,
+    pub rejection: Option<Rejection>,
+    pub report: ReportState,
+}
+
+/// Where the Pod is. It is in exactly one place, and only `Engine::move_to` changes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Not to be placed now: gated or being deleted.
+    Resting,
+    /// It has run to its end and uses nothing.
+    Finished,
+    /// In the active queue.
+    Active,
+    Backoff,
+    /// Fits on no Node.
+    Parked,
+    /// In the line of this Corridor.
+    InLine(ObjectKey),
+    /// Beside the line of this Corridor: more bandwidth does not help it.
+    Aside(ObjectKey),
+    /// Only a change of the Pod helps.
+    Held,
+    /// The Binding is on its way.
+    Binding {
+        outcome_unclear: bool,
+    },
+    Bound(NodeName),
+}
+
+impl Stage {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Resting => "gated",
+            Self::Finished => "finished",
+            Self::Active => "active",
+            Self::Backoff => "backoff",
+            Self::Parked | Self::InLine(_) | Self::Aside(_) | Self::Held => "unschedulable",
+            Self::Binding { outcome_unclear: false } => "binding",
+            Self::Binding { outcome_unclear: true } => "binding, outcome unclear",
+            Self::Bound(_) => "bound",
+        }
+    }
+
+    /// Whether the Pod waits to be placed.
+    pub fn is_waiting(&self) -> bool {
+        !matches!(self, Self::Resting | Self::Finished | Self::Binding { .. } | Self::Bound(_))
+    }
+}

@@ -1,0 +1,57 @@
+//! After a panic: the same knowledge, everything derived from it built anew.
+
+use model::PodUid;
+
+use crate::engine::Engine;
+use crate::record::Stage;
+use crate::rejection::Rejection;
+
+impl Engine {
+    /// Rebuilds the engine after a panic inside `poll`, with the Pod that was being tried set
+    /// aside until it changes. Returns that Pod.
+    ///
+    /// What was observed (Nodes, Pods, Corridors) and what is promised (holdings of bound and
+    /// binding Pods) is kept; queues, lines and sums, which the panic may have left half
+    /// changed, are derived again.
+    pub fn recover(&mut self) -> Option<PodUid> {
+        let mut fresh = Self::new(self.config.clone());
+        std::mem::swap(self, &mut fresh);
+        let before = fresh;
+        self.now = before.now;
+        self.nodes = before.nodes;
+        self.uids = before.uids;
+        self.unsynced = before.unsynced;
+        self.rng = before.rng;
+        self.pods_seen = before.pods_seen;
+        self.backend_was_fresh = before.backend_was_fresh;
+        self.corridors = before.corridors.without_lines();
+        self.stats.attempts_scheduled = before.stats.attempts_scheduled;
+        self.stats.attempts_unschedulable = before.stats.attempts_unschedulable;
+        self.stats.attempts_error = before.stats.attempts_error + 1;
+        self.stats.quarantined = before.stats.quarantined;
+        let culprit = before.trying;
+        for (uid, mut record) in before.pods {
+            let to = match record.stage {
+                Stage::Binding { .. } | Stage::Bound(_) | Stage::Resting | Stage::Finished => {
+                    record.stage.clone()
+                }
+                _ if culprit.as_ref() == Some(&uid) => Stage::Held,
+                _ => Stage::Active,
+            };
+            if let Some(holding) = &record.holding {
+                self.ledger.take(holding);
+            }
+            record.stage = Stage::Resting;
+            record.woken_for = None;
+            *self.stats.of_stage(&record.stage) += 1;
+            self.pods.insert(uid.clone(), record);
+            self.move_to(&uid, to);
+        }
+        let culprit = culprit?;
+        self.stats.quarantined += 1;
+        let record = self.pods.get_mut(&culprit)?;
+        record.rejection = Some(Rejection::Quarantined);
+        self.reports.held(self.now, &culprit, &record.report);
+        Some(culprit)
+    }
+}

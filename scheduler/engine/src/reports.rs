@@ -1,0 +1,128 @@
+//! When a person is told, and when not again.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use model::{Instant, PodUid};
+use priority_queue::PriorityQueue;
+
+use crate::decision::Report;
+use crate::rejection::Class;
+
+/// For one Pod: the first write at once, then this many more at once …
+const BURST: u32 = 3;
+/// … then one in this time. Live figures come from `explain`.
+const WRITE_INTERVAL: Duration = Duration::from_secs(30);
+/// The driver drains reports after every event; only one that stopped draining gets here.
+const SCHEDULED_MAX: usize = 100_000;
+
+/// What was written about one Pod.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ReportState {
+    pub written: Option<Class>,
+    writes: u32,
+    last_write: Instant,
+}
+
+impl ReportState {
+    /// When the next write is allowed.
+    fn allowed_at(&self) -> Instant {
+        if self.writes <= BURST { Instant::START } else { self.last_write + WRITE_INTERVAL }
+    }
+
+    pub fn wrote(&mut self, now: Instant, class: Class) {
+        self.written = Some(class);
+        self.writes = self.writes.saturating_add(1);
+        self.last_write = now;
+    }
+}
+
+/// Reports on their way out. A held Pod is queued by name only: what is told is its state
+/// when the report leaves, so a queue of any age says nothing false.
+#[derive(Debug, Default)]
+pub(crate) struct Reports {
+    scheduled: VecDeque<Report>,
+    held: VecDeque<PodUid>,
+    held_members: BTreeSet<PodUid>,
+    later: PriorityQueue<PodUid, Reverse<Instant>>,
+    pub dropped: u64,
+}
+
+impl Reports {
+    pub fn scheduled(&mut self, report: Report) {
+        if self.scheduled.len() >= SCHEDULED_MAX {
+            self.dropped += 1;
+            return;
+        }
+        self.scheduled.push_back(report);
+    }
+
+    pub fn held(&mut self, now: Instant, pod: &PodUid, state: &ReportState) {
+        let at = state.allowed_at();
+        if at <= now {
+            self.push_held(pod);
+        } else {
+            self.later.push(pod.clone(), Reverse(at));
+        }
+    }
+
+    pub fn advance(&mut self, now: Instant) {
+        while self.next_due().is_some_and(|due| due <= now) {
+            if let Some((pod, _)) = self.later.pop() {
+                self.push_held(&pod);
+            }
+        }
+    }
+
+    pub fn next_due(&self) -> Option<Instant> {
+        self.later.peek().map(|(_, Reverse(at))| *at)
+    }
+
+    pub fn pop_scheduled(&mut self) -> Option<Report> {
+        self.scheduled.pop_front()
+    }
+
+    pub fn pop_held(&mut self) -> Option<PodUid> {
+        let pod = self.held.pop_front()?;
+        self.held_members.remove(&pod);
+        Some(pod)
+    }
+
+    pub fn forget(&mut self, pod: &PodUid) {
+        self.later.remove(pod);
+    }
+
+    fn push_held(&mut self, pod: &PodUid) {
+        if self.held_members.insert(pod.clone()) {
+            self.held.push_back(pod.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_writes_at_once_then_one_in_thirty_seconds() {
+        let mut state = ReportState::default();
+        let now = Instant::START + Duration::from_secs(100);
+        for _ in 0..4 {
+            assert!(state.allowed_at() <= now);
+            state.wrote(now, Class::Quarantined);
+        }
+        assert_eq!(state.allowed_at(), now + WRITE_INTERVAL);
+    }
+
+    #[test]
+    fn a_pod_is_queued_once_however_often_it_changes() {
+        let mut reports = Reports::default();
+        let pod = PodUid::new("p");
+        for _ in 0..3 {
+            reports.held(Instant::START, &pod, &ReportState::default());
+        }
+        assert_eq!(reports.pop_held(), Some(pod));
+        assert_eq!(reports.pop_held(), None);
+    }
+}

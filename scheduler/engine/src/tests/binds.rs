@@ -1,0 +1,114 @@
+use std::time::Duration;
+
+use model::{Assignment, Gbps};
+
+use super::World;
+use crate::testkit::{CorridorBuilder, PodBuilder, key};
+use crate::{Event, Refusal};
+
+fn refused(pod: &str) -> Event {
+    let refusal = Refusal { message: "conflict".into() };
+    Event::BindRefused { pod: format!("uid-{pod}").as_str().into(), refusal }
+}
+
+#[test]
+fn a_refused_binding_gives_back_everything_and_is_tried_again() {
+    let mut world = World::with_nodes(1);
+    world.corridor(CorridorBuilder::new("c1", 100));
+    world.see(PodBuilder::new("p").needs("c1", Some(100)).cpu_milli(4000).build());
+    assert_eq!(world.decide().len(), 1);
+    world.handle(refused("p"));
+    assert_eq!(world.engine.reserved(&key("c1")), Some(Gbps::ZERO));
+    assert!(world.decide().is_empty(), "back-off after an error");
+    world.pass(Duration::from_secs(1));
+    assert_eq!(world.bind_all(), ["p"]);
+}
+
+#[test]
+fn an_unclear_outcome_keeps_its_reservation() {
+    let mut world = World::with_nodes(1);
+    world.see(PodBuilder::new("p").cpu_milli(4000).build());
+    world.decide();
+    world.handle(Event::BindUnknown("uid-p".into()));
+    world.see(PodBuilder::new("other").cpu_milli(4000).build());
+    assert!(world.decide().is_empty());
+    world.pass(Duration::from_hours(24));
+    assert!(world.decide().is_empty(), "no assumption expires on a timer");
+    world.handle(refused("p"));
+    assert_eq!(world.decide()[0].pod.name.as_ref(), "other");
+}
+
+#[test]
+fn an_older_sight_of_a_bound_pod_does_not_place_it_twice() {
+    let mut world = World::with_nodes(2);
+    let pod = || PodBuilder::new("p");
+    world.see(pod().build());
+    assert_eq!(world.bind_all(), ["p"]);
+    world.see(pod().build());
+    world.see(pod().assigned(Assignment::NotNow).build());
+    assert!(world.bind_all().is_empty());
+}
+
+#[test]
+fn the_watch_may_be_faster_than_the_reply() {
+    let mut world = World::with_nodes(1);
+    world.see(PodBuilder::new("p").cpu_milli(3000).build());
+    world.decide();
+    let bound = Assignment::Bound { node: "n0".into(), grant: None };
+    world.see(PodBuilder::new("p").cpu_milli(3000).assigned(bound).build());
+    world.handle(Event::BindDone("uid-p".into()));
+    world.see(PodBuilder::new("q").cpu_milli(2000).build());
+    assert!(world.bind_all().is_empty(), "counted once and still counted");
+    world.end("p");
+    world.pass(Duration::from_secs(2));
+    assert_eq!(world.bind_all(), ["q"]);
+    assert_eq!(world.engine.stats().bound, 1);
+}
+
+#[test]
+fn a_pod_deleted_while_it_is_bound_frees_its_room() {
+    let mut world = World::with_nodes(1);
+    world.see(PodBuilder::new("p").cpu_milli(4000).build());
+    world.decide();
+    world.end("p");
+    world.handle(Event::BindDone("uid-p".into()));
+    world.see(PodBuilder::new("q").cpu_milli(4000).build());
+    assert_eq!(world.bind_all(), ["q"]);
+}
+
+#[test]
+fn a_pod_bound_elsewhere_by_another_counts_there() {
+    let mut world = World::with_nodes(2);
+    world.see(PodBuilder::new("p").cpu_milli(4000).build());
+    let ours = world.decide().remove(0).node;
+    let theirs = if ours.as_str() == "n0" { "n1" } else { "n0" };
+    let bound = Assignment::Bound { node: theirs.into(), grant: None };
+    world.see(PodBuilder::new("p").cpu_milli(4000).assigned(bound).build());
+    world.handle(refused("p"));
+    world.see(PodBuilder::new("q").cpu_milli(4000).build());
+    assert_eq!(world.decide()[0].node, ours);
+}
+
+#[test]
+fn after_a_panic_one_pod_is_set_aside_and_the_others_go_on() {
+    let mut world = World::with_nodes(1);
+    world.corridor(CorridorBuilder::new("c1", 100));
+    world.see(PodBuilder::new("bound").needs("c1", Some(60)).cpu_milli(1000).build());
+    world.bind_all();
+    world.see(PodBuilder::new("waits").needs("c1", Some(80)).build());
+    world.bind_all();
+    world.see(PodBuilder::new("poison").build());
+    world.see(PodBuilder::new("healthy").build());
+    // As a panic in the middle of its attempt leaves it.
+    world.engine.active.pop();
+    world.engine.trying = Some("uid-poison".into());
+    assert_eq!(world.engine.recover().unwrap().as_str(), "uid-poison");
+    assert_eq!(world.bind_all(), ["healthy"]);
+    assert_eq!(world.engine.reserved(&key("c1")), Some(Gbps::from_whole(60)));
+    let reports = world.held_reports();
+    assert!(
+        reports.iter().any(|(pod, text)| &*pod.name == "poison" && text.contains("set it aside"))
+    );
+    world.end("bound");
+    assert_eq!(world.bind_all(), ["waits"]);
+}

@@ -1,0 +1,97 @@
+//! The engine as its driver sees it: events in, decisions out.
+
+mod binds;
+mod corridor_line;
+mod nodes;
+mod properties;
+mod reports;
+
+use std::time::Duration;
+
+use model::{Instant, ObjectKey, Pod};
+
+use crate::testkit::{CorridorBuilder, NodeBuilder, key};
+use crate::{Bind, Engine, EngineConfig, Event, Kind, Poll, Report, Work};
+
+/// An engine with a clock that tests turn by hand.
+pub(super) struct World {
+    pub engine: Engine,
+    pub now: Instant,
+}
+
+impl World {
+    /// Synced, corrd fresh, `nodes` Nodes of 4 CPUs.
+    pub fn with_nodes(nodes: usize) -> Self {
+        let engine = Engine::new(EngineConfig::default());
+        let mut world = Self { engine, now: Instant::START + Duration::from_secs(1000) };
+        for number in 0..nodes {
+            world.handle(Event::NodeSeen(NodeBuilder::new(&format!("n{number}")).build()));
+        }
+        world.handle(Event::BackendSeen { age: Duration::ZERO });
+        for kind in Kind::ALL {
+            world.handle(Event::Synced(kind));
+        }
+        world
+    }
+
+    pub fn handle(&mut self, event: Event) {
+        self.engine.handle(self.now, event);
+    }
+
+    pub fn see(&mut self, pod: Pod) {
+        self.handle(Event::PodSeen(pod));
+    }
+
+    pub fn corridor(&mut self, corridor: CorridorBuilder) {
+        self.handle(Event::CorridorSeen(corridor.build()));
+    }
+
+    pub fn pass(&mut self, time: Duration) {
+        self.now = self.now + time;
+    }
+
+    /// Everything that can be decided now, without any outcome coming back.
+    pub fn decide(&mut self) -> Vec<Bind> {
+        let mut binds = Vec::new();
+        loop {
+            match self.engine.poll(self.now, Work { attempts_max: 3 }) {
+                Poll::Bind(bind) => binds.push(bind),
+                Poll::Yield => {}
+                Poll::Idle => return binds,
+            }
+        }
+    }
+
+    /// Decides, and lets every Binding succeed. The names of the bound Pods, in order.
+    pub fn bind_all(&mut self) -> Vec<String> {
+        let mut bound = Vec::new();
+        loop {
+            let binds = self.decide();
+            if binds.is_empty() {
+                return bound;
+            }
+            for bind in binds {
+                bound.push(bind.pod.name.to_string());
+                self.handle(Event::BindDone(bind.uid));
+            }
+        }
+    }
+
+    pub fn end(&mut self, pod: &str) {
+        self.handle(Event::PodGone(format!("uid-{pod}").as_str().into()));
+    }
+
+    pub fn message(&self, pod: &str) -> String {
+        self.engine.explain(&key(pod)).map(|explanation| explanation.message).unwrap_or_default()
+    }
+
+    pub fn held_reports(&mut self) -> Vec<(ObjectKey, String)> {
+        let mut held = Vec::new();
+        while let Some(report) = self.engine.poll_report() {
+            if let Report::Held { pod, message, .. } = report {
+                held.push((pod, message.to_string()));
+            }
+        }
+        held
+    }
+}

@@ -1,0 +1,110 @@
+use std::time::Duration;
+
+use model::{Assignment, Effect, Taint};
+
+use super::World;
+use crate::testkit::{NodeBuilder, PodBuilder};
+use crate::{Event, Kind};
+
+#[test]
+fn a_pod_that_fits_nowhere_says_why_and_is_bound_when_a_node_comes() {
+    let mut world = World::with_nodes(2);
+    for name in ["t1", "t2", "t3"] {
+        let taint = Taint { key: "k".into(), value: "v".into(), effect: Effect::NoSchedule };
+        world.handle(Event::NodeSeen(NodeBuilder::new(name).taint(taint).build()));
+    }
+    world.see(PodBuilder::new("big").cpu_milli(8000).build());
+    assert!(world.bind_all().is_empty());
+    assert_eq!(
+        world.message("big"),
+        "0/5 nodes are available: 2 Insufficient cpu, 3 node(s) had untolerated taint(s)."
+    );
+    world.pass(Duration::from_secs(2));
+    world.handle(Event::NodeSeen(NodeBuilder::new("large").cpu_milli(16_000).build()));
+    assert_eq!(world.bind_all(), ["big"]);
+}
+
+#[test]
+fn a_pod_woken_early_waits_out_its_back_off() {
+    let mut world = World::with_nodes(1);
+    world.see(PodBuilder::new("big").cpu_milli(8000).build());
+    world.bind_all();
+    world.handle(Event::NodeSeen(NodeBuilder::new("large").cpu_milli(16_000).build()));
+    assert!(world.bind_all().is_empty());
+    assert_eq!(world.engine.poll_timeout(), Some(world.now + Duration::from_secs(1)));
+    world.pass(Duration::from_secs(1));
+    assert_eq!(world.bind_all(), ["big"]);
+}
+
+#[test]
+fn freed_room_wakes_as_many_as_fit() {
+    let mut world = World::with_nodes(1);
+    world.see(PodBuilder::new("holder").cpu_milli(4000).build());
+    world.bind_all();
+    for number in 0..6 {
+        world.see(PodBuilder::new(&format!("p{number}")).cpu_milli(1000).build());
+    }
+    world.bind_all();
+    world.pass(Duration::from_secs(11));
+    let attempts = world.engine.stats().attempts_unschedulable;
+    world.end("holder");
+    assert_eq!(world.bind_all(), ["p0", "p1", "p2", "p3"]);
+    assert_eq!(world.engine.stats().attempts_unschedulable, attempts, "no vain attempt");
+}
+
+#[test]
+fn pods_spread_over_equal_nodes() {
+    let mut world = World::with_nodes(5);
+    for number in 0..50 {
+        world.see(PodBuilder::new(&format!("p{number}")).cpu_milli(300).build());
+    }
+    let mut per_node = std::collections::BTreeMap::new();
+    for bind in world.decide() {
+        *per_node.entry(bind.node.to_string()).or_insert(0) += 1;
+    }
+    assert!(per_node.values().all(|pods| *pods == 10), "{per_node:?}");
+}
+
+#[test]
+fn nothing_is_decided_before_every_kind_is_synced() {
+    let mut world = World::with_nodes(0);
+    world.engine = crate::Engine::new(crate::EngineConfig::default());
+    world.handle(Event::NodeSeen(NodeBuilder::new("n").build()));
+    world.see(PodBuilder::new("p").build());
+    for kind in [Kind::Nodes, Kind::Pods, Kind::Backends] {
+        world.handle(Event::Synced(kind));
+        assert!(world.decide().is_empty());
+    }
+    world.handle(Event::Absent(Kind::Corridors));
+    assert_eq!(world.decide().len(), 1);
+}
+
+#[test]
+fn pods_of_other_schedulers_count_as_usage() {
+    let mut world = World::with_nodes(1);
+    let bound = Assignment::Bound { node: "n0".into(), grant: None };
+    world.see(PodBuilder::new("foreign").cpu_milli(3950).assigned(bound).build());
+    world.see(PodBuilder::new("ours").build());
+    assert!(world.bind_all().is_empty());
+    world.pass(Duration::from_secs(2));
+    world.see(PodBuilder::new("foreign").assigned(Assignment::Finished).build());
+    assert_eq!(world.bind_all(), ["ours"]);
+}
+
+#[test]
+fn gated_and_leaving_pods_are_not_placed() {
+    let mut world = World::with_nodes(1);
+    world.see(PodBuilder::new("gated").assigned(Assignment::NotNow).build());
+    assert!(world.bind_all().is_empty());
+    world.see(PodBuilder::new("gated").build());
+    assert_eq!(world.bind_all(), ["gated"]);
+}
+
+#[test]
+fn a_pod_recreated_under_its_name_is_another_pod() {
+    let mut world = World::with_nodes(1);
+    world.see(PodBuilder::new("p").cpu_milli(4000).build());
+    world.bind_all();
+    world.see(PodBuilder::new("p").uid("second").cpu_milli(4000).build());
+    assert_eq!(world.bind_all(), ["p"]);
+}

@@ -1,0 +1,79 @@
+use std::time::Duration;
+
+use model::CorridorPhase;
+
+use super::World;
+use crate::testkit::{CorridorBuilder, PodBuilder};
+use crate::{Event, Report};
+
+#[test]
+fn a_held_pod_is_reported_once_while_only_figures_move() {
+    let mut world = World::with_nodes(1);
+    let degraded =
+        |gbps| CorridorBuilder::new("c1", 100).achievable(gbps).phase(CorridorPhase::Degraded);
+    world.corridor(degraded(40.0));
+    world.see(PodBuilder::new("p").needs("c1", Some(10)).build());
+    world.bind_all();
+    assert_eq!(world.held_reports().len(), 1);
+    for gbps in [41.0, 42.0, 39.0] {
+        world.corridor(degraded(gbps));
+        world.bind_all();
+        assert!(world.held_reports().is_empty());
+    }
+}
+
+#[test]
+fn a_new_cause_is_reported_at_most_four_times_at_once_then_every_thirty_seconds() {
+    let mut world = World::with_nodes(1);
+    let phases = [CorridorPhase::Degraded, CorridorPhase::Failed];
+    world.corridor(CorridorBuilder::new("c1", 100).achievable(1.0).phase(phases[0]));
+    world.see(PodBuilder::new("p").needs("c1", Some(10)).build());
+    world.bind_all();
+    let mut reports = world.held_reports().len();
+    for turn in 0..10 {
+        let phase = phases[(turn + 1) % 2];
+        world.corridor(CorridorBuilder::new("c1", 100).achievable(1.0).phase(phase));
+        reports += world.held_reports().len();
+    }
+    assert_eq!(reports, 4);
+    let due = world.engine.poll_timeout().unwrap();
+    assert!(due <= world.now + Duration::from_secs(30));
+    world.pass(Duration::from_secs(30));
+    world.handle(Event::BackendSeen { age: Duration::ZERO });
+    let late = world.held_reports();
+    assert!(late.len() <= 1, "{late:?}");
+}
+
+#[test]
+fn a_restarted_scheduler_does_not_repeat_what_the_pod_already_says() {
+    let mut world = World::with_nodes(1);
+    let mut pod = PodBuilder::new("p").cpu_milli(9000).build();
+    pod.condition_message = Some("0/1 nodes are available: 1 Insufficient cpu.".into());
+    world.see(pod);
+    world.bind_all();
+    assert!(world.held_reports().is_empty());
+}
+
+#[test]
+fn corrd_falling_silent_is_told_to_those_who_wait() {
+    let mut world = World::with_nodes(1);
+    world.corridor(CorridorBuilder::new("c1", 100));
+    world.see(PodBuilder::new("holder").needs("c1", Some(100)).build());
+    world.see(PodBuilder::new("p").needs("c1", Some(10)).build());
+    world.bind_all();
+    world.held_reports();
+    let due = world.engine.poll_timeout().unwrap();
+    world.now = due;
+    world.bind_all();
+    let reports = world.held_reports();
+    assert!(reports[0].1.contains("corrd has not reported"), "{reports:?}");
+}
+
+#[test]
+fn a_bound_pod_is_reported_as_scheduled() {
+    let mut world = World::with_nodes(1);
+    world.see(PodBuilder::new("p").build());
+    world.bind_all();
+    assert!(matches!(world.engine.poll_report(), Some(Report::Scheduled { .. })));
+    assert_eq!(world.engine.poll_report(), None);
+}

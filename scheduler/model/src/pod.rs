@@ -1,0 +1,96 @@
+use std::sync::Arc;
+
+use crate::{CorridorUid, Gbps, Hold, Labels, NodeName, ObjectKey, PodUid, Resources, Toleration};
+
+/// A Pod as the engine sees it: identity, what it needs, where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pod {
+    pub key: ObjectKey,
+    pub uid: PodUid,
+    /// The version that `spec` was read from. A Binding of a Pod with references
+    /// is conditioned on it, so that the annotations cannot change in between.
+    pub resource_version: Arc<str>,
+    pub created_at_unix_s: i64,
+    pub spec: Arc<PodSpec>,
+    pub assignment: Assignment,
+    /// The message of the Pod's `PodScheduled=False` condition, if it has one:
+    /// a restarted scheduler does not write the same again.
+    pub condition_message: Option<Arc<str>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Assignment {
+    /// Ours to place.
+    Waiting,
+    /// Ours, but not to be placed now: it has scheduling gates, or is being deleted.
+    NotNow,
+    /// On a Node, whoever put it there.
+    Bound { node: NodeName, grant: Option<Grant> },
+    /// Succeeded or failed: it uses nothing any more.
+    Finished,
+}
+
+/// What a Pod asks of the cluster. Two Pods with equal specs are interchangeable
+/// to the scheduler, but for their arrival.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodSpec {
+    pub namespace: Arc<str>,
+    pub priority: i32,
+    pub shape: Arc<Shape>,
+    pub corridor: Option<CorridorNeed>,
+    pub hold: Option<Hold>,
+}
+
+/// What a Pod asks of a Node. Pods of one shape fit on the same Nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Shape {
+    pub requests: Resources,
+    /// Requests with 100m and 200 MiB for each container that names none: what scores
+    /// count, so that Pods without requests spread too.
+    pub scored_requests: Resources,
+    pub tolerations: Vec<Toleration>,
+    pub node_selector: Labels,
+}
+
+/// The Corridor that a Pod refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CorridorNeed {
+    pub corridor: ObjectKey,
+    /// Bandwidth to reserve. `None`: the Corridor must be Ready with its floor met, no more.
+    pub amount: Option<Gbps>,
+    pub failure_policy: FailurePolicy,
+}
+
+impl CorridorNeed {
+    pub fn reserves(&self) -> Gbps {
+        self.amount.unwrap_or(Gbps::ZERO)
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FailurePolicy {
+    /// Wait in line until the floor can be met.
+    #[default]
+    Queue,
+    /// Leave the line; try again when the Pod or the object's spec changes, or it enters Ready.
+    FailFast,
+}
+
+/// What a bound Pod holds of corridors and bundles: the durable ledger, one entry per Pod.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grant {
+    pub corridor: Option<GrantedCorridor>,
+    pub bundle: Option<GrantedBundle>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrantedCorridor {
+    pub uid: CorridorUid,
+    pub amount: Gbps,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrantedBundle {
+    pub uid: Arc<str>,
+    pub milli_gbs: u64,
+}

@@ -1,0 +1,200 @@
+//! Kubernetes quantities (`100m`, `1.5Gi`, `2e3`), exactly as far as scheduling needs them.
+
+use std::str::FromStr;
+
+/// A parsed quantity, kept in thousandths and rounded up, as Kubernetes does
+/// when a value is finer than its unit. Too large a value counts as [`VALUE_MAX`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Quantity {
+    milli: i128,
+}
+
+impl Quantity {
+    /// Thousandths of the unit: the form in which CPU is counted.
+    pub fn milli_value(self) -> i64 {
+        clamp(self.milli)
+    }
+
+    /// Whole units, rounded up: the form in which everything but CPU is counted.
+    pub fn value(self) -> i64 {
+        clamp(self.milli.div_euclid(1000) + i128::from(self.milli.rem_euclid(1000) != 0))
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuantityError {
+    text: String,
+}
+
+impl std::fmt::Display for QuantityError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} is not a quantity: expected a number like 500m, 2, 1.5Gi or 1e3", self.text)
+    }
+}
+
+impl std::error::Error for QuantityError {}
+
+/// Longer texts cannot be quantities that the API server accepts.
+const TEXT_BYTES_MAX: usize = 64;
+/// Keeps every intermediate product inside `i128`.
+const DIGITS_MAX: usize = 24;
+
+impl FromStr for Quantity {
+    type Err = QuantityError;
+
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        parse(text)
+            .ok_or_else(|| QuantityError { text: text.chars().take(TEXT_BYTES_MAX).collect() })
+    }
+}
+
+fn parse(text: &str) -> Option<Quantity> {
+    if text.len() > TEXT_BYTES_MAX {
+        return None;
+    }
+    let (negative, unsigned) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let number_len = unsigned.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
+    let (number, suffix) = unsigned.split_at(number_len);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
+        return None;
+    }
+    let whole = whole.trim_start_matches('0');
+    if whole.len() + fraction.len() > DIGITS_MAX {
+        // Beyond 10^24 there is no node to fit it: the clamp below decides.
+        return (whole.len() > 20).then_some(Quantity { milli: i128::MAX >> 1 });
+    }
+    let digits: i128 = match format!("{whole}{fraction}").as_str() {
+        "" => 0,
+        text => text.parse().ok()?,
+    };
+    let decimals = i32::try_from(fraction.len()).ok()?;
+    let magnitude = match scale(suffix)? {
+        Scale::Binary(shift) => scale_by_ten(digits.checked_mul(1 << shift)?, 3 - decimals),
+        Scale::Decimal(exponent) => scale_by_ten(digits, exponent + 3 - decimals),
+    };
+    Some(Quantity { milli: if negative { -magnitude } else { magnitude } })
+}
+
+enum Scale {
+    Binary(u32),
+    Decimal(i32),
+}
+
+fn scale(suffix: &str) -> Option<Scale> {
+    Some(match suffix {
+        "" => Scale::Decimal(0),
+        "n" => Scale::Decimal(-9),
+        "u" => Scale::Decimal(-6),
+        "m" => Scale::Decimal(-3),
+        "k" => Scale::Decimal(3),
+        "M" => Scale::Decimal(6),
+        "G" => Scale::Decimal(9),
+        "T" => Scale::Decimal(12),
+        "P" => Scale::Decimal(15),
+        "E" => Scale::Decimal(18),
+        "Ki" => Scale::Binary(10),
+        "Mi" => Scale::Binary(20),
+        "Gi" => Scale::Binary(30),
+        "Ti" => Scale::Binary(40),
+        "Pi" => Scale::Binary(50),
+        "Ei" => Scale::Binary(60),
+        exponent => {
+            let digits = exponent.strip_prefix(['e', 'E'])?;
+            let exponent: i32 = digits.parse().ok()?;
+            Scale::Decimal(exponent.clamp(-64, 64))
+        }
+    })
+}
+
+/// `digits × 10^exponent`, rounded up, kept at the largest value when it would overflow.
+fn scale_by_ten(digits: i128, exponent: i32) -> i128 {
+    let step = 10_i128.checked_pow(exponent.unsigned_abs());
+    match (exponent >= 0, step) {
+        (true, Some(step)) => digits.checked_mul(step).unwrap_or(i128::MAX >> 1),
+        (true, None) if digits == 0 => 0,
+        (true, None) => i128::MAX >> 1,
+        (false, Some(step)) => digits.div_euclid(step) + i128::from(digits.rem_euclid(step) != 0),
+        (false, None) => i128::from(digits != 0),
+    }
+}
+
+/// Four PiB, or four trillion cores: more than any Node has, and small enough that the
+/// sum over two thousand Pods is exact. A sum that saturated would come out too small
+/// after the largest Pod left.
+const VALUE_MAX: i64 = 1 << 52;
+
+fn clamp(value: i128) -> i64 {
+    i64::try_from(value)
+        .unwrap_or(if value < 0 { i64::MIN } else { i64::MAX })
+        .clamp(-VALUE_MAX, VALUE_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn milli(text: &str) -> i64 {
+        text.parse::<Quantity>().unwrap().milli_value()
+    }
+
+    fn value(text: &str) -> i64 {
+        text.parse::<Quantity>().unwrap().value()
+    }
+
+    #[test]
+    fn reads_every_suffix_kubernetes_writes() {
+        assert_eq!(milli("100m"), 100);
+        assert_eq!(milli("2"), 2000);
+        assert_eq!(milli("1.5"), 1500);
+        assert_eq!(milli("0.0001"), 1, "finer than a thousandth rounds up");
+        assert_eq!(milli(".5"), 500);
+        assert_eq!(value("1Ki"), 1024);
+        assert_eq!(value("1.5Gi"), 1_610_612_736);
+        assert_eq!(value("2M"), 2_000_000);
+        assert_eq!(value("1e3"), 1000);
+        assert_eq!(value("12E-1"), 2, "1.2 rounds up");
+        assert_eq!(value("1P"), 1_000_000_000_000_000);
+        assert_eq!(value("500m"), 1);
+        assert_eq!(value("-1500m"), -1, "rounding up goes towards zero below it");
+        assert_eq!(value("100n"), 1);
+    }
+
+    #[test]
+    fn too_large_is_kept_as_the_largest() {
+        assert_eq!(value("1e60"), VALUE_MAX);
+        assert_eq!(value("9223372036854775807"), VALUE_MAX);
+        assert_eq!(milli("16Ei"), VALUE_MAX);
+        assert_eq!(value("-1e30"), -VALUE_MAX);
+        assert_eq!(value("0e60"), 0);
+    }
+
+    #[test]
+    fn refuses_what_is_no_number() {
+        for bad in ["", "m", "1.2.3", "1 Gi", "1gi", "Ki", "--1", "1e", "0x10", "NaN", "."] {
+            assert!(bad.parse::<Quantity>().is_err(), "{bad:?} was accepted");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in "\\PC{0,40}") {
+            let _ = text.parse::<Quantity>();
+        }
+
+        #[test]
+        fn never_panics_on_near_misses(text in "[-+]?[0-9.]{0,30}[eEnumkKMGTPi]{0,2}[-+0-9]{0,6}") {
+            let _ = text.parse::<Quantity>();
+        }
+
+        #[test]
+        fn whole_numbers_are_exact(n in 0_i64..1_000_000_000_000_000) {
+            prop_assert_eq!(value(&n.to_string()), n);
+        }
+    }
+}
