@@ -1,1 +1,22 @@
-//! Placeholder.
+//! Kubernetes I/O around the engine: watch → translate → engine → act.
+//!
+//! The driver decides nothing. It hands events to the engine and carries out what comes back;
+//! what I/O makes hard to test (unclear replies, relists, writes that cross binds) is kept in
+//! plain state machines: [`binding`], [`tracker`], [`slots`].
+
+mod act;
+mod binding;
+mod clock;
+mod health;
+mod intake;
+mod metrics;
+mod run;
+mod slots;
+mod tracker;
+mod translate;
+mod watch;
+mod wire;
+
+pub use health::{Health, KindState};
+pub use metrics::Metrics;
+pub use run::{Driver, DriverError};

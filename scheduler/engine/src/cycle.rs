@@ -205,6 +205,7 @@ impl Engine {
             pod: pod.key.clone(),
             uid: pod.uid.clone(),
             node,
+            spec: pod.spec.clone(),
             resource_version: corridor.map(|_| pod.resource_version.clone()),
             corridor_id,
             grant: granted.map(|granted| Grant { corridor: Some(granted), bundle: None }),

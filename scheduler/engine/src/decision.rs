@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{Grant, NodeName, ObjectKey, PodUid};
+use model::{Grant, NodeName, ObjectKey, PodSpec, PodUid};
 
 /// What `Engine::poll` found to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub struct Bind {
     pub pod: ObjectKey,
     pub uid: PodUid,
     pub node: NodeName,
+    /// What the Pod asked for when it was decided.
+    pub spec: Arc<PodSpec>,
     /// Set for Pods with references: the annotations that were read must still be the same.
     pub resource_version: Option<Arc<str>>,
     pub corridor_id: Option<Arc<str>>,
@@ -37,7 +39,9 @@ pub struct Bind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
     /// The Pod is held: condition `PodScheduled=False` and an Event.
-    Held { pod: ObjectKey, uid: PodUid, message: Arc<str> },
+    ///
+    /// `first` when the Pod has no such condition yet.
+    Held { pod: ObjectKey, uid: PodUid, message: Arc<str>, first: bool },
     /// The Pod was bound: an Event.
     Scheduled { pod: ObjectKey, uid: PodUid, node: NodeName },
 }

@@ -113,7 +113,11 @@ impl Engine {
 
     /// The next thing to tell people, or none for now.
     pub fn poll_report(&mut self) -> Option<Report> {
-        if let Some(report) = self.reports.pop_scheduled() {
+        // In turn, so that neither a flood of held Pods nor one of bound Pods keeps the other
+        // from being told.
+        if self.reports.is_turn_of_scheduled()
+            && let Some(report) = self.reports.pop_scheduled()
+        {
             return Some(report);
         }
         while let Some(pod) = self.reports.pop_held() {
@@ -122,7 +126,7 @@ impl Engine {
                 return report;
             }
         }
-        None
+        self.reports.pop_scheduled()
     }
 
     /// When to poll again though no event has come.
@@ -213,7 +217,8 @@ impl Engine {
         if record.pod.condition_message.as_ref() == Some(&message) {
             return None;
         }
-        Some(Report::Held { pod: record.pod.key.clone(), uid: uid.clone(), message })
+        let first = record.pod.condition_message.is_none();
+        Some(Report::Held { pod: record.pod.key.clone(), uid: uid.clone(), message, first })
     }
 }
 

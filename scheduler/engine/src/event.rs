@@ -30,6 +30,8 @@ pub enum Event {
     },
     /// No clear answer yet. The reservation stays; the driver goes on asking.
     BindUnknown(PodUid),
+    /// A report on a held Pod could not be written: it is told again when its turn comes.
+    ReportLost(PodUid),
 }
 
 /// What must have been listed once before anything is decided.

@@ -37,6 +37,7 @@ impl Engine {
             Event::Absent(kind) => self.synced(kind, false),
             Event::BindDone(uid) => self.bind_done(&uid),
             Event::BindRefused { pod, refusal } => self.bind_refused(&pod, &refusal),
+            Event::ReportLost(uid) => self.report_lost(&uid),
             Event::BindUnknown(uid) => {
                 if self.stage_of(&uid).is_some_and(|stage| matches!(stage, Stage::Binding { .. })) {
                     self.move_to(&uid, Stage::Binding { outcome_unclear: true });
@@ -109,6 +110,7 @@ impl Engine {
     fn pod_bound(&mut self, pod: Pod, seen: Holding) {
         let uid = pod.uid.clone();
         self.stop_waiting(&uid);
+        self.forget_in_line(&uid);
         let Some(record) = self.pods.get_mut(&uid) else { return };
         let before = record.holding.take();
         let mut holding = seen;
@@ -161,10 +163,11 @@ impl Engine {
             // our knowledge.
             Stage::Bound(_) | Stage::Finished => return,
             Stage::Binding { .. } => {
-                record.pod = Arc::new(pod);
-                if let Some(need) = &before.spec.corridor {
-                    let order = record.order;
-                    self.corridors.with_line(&need.corridor, |line| line.forget(order));
+                if before.spec != pod.spec {
+                    self.forget_in_line(&uid);
+                }
+                if let Some(record) = self.pods.get_mut(&uid) {
+                    record.pod = Arc::new(pod);
                 }
                 return;
             }
@@ -221,6 +224,10 @@ impl Engine {
         self.stop_waiting(uid);
         self.move_to(uid, to);
         self.give_back(uid);
+        self.forget_in_line(uid);
+    }
+
+    fn forget_in_line(&mut self, uid: &PodUid) {
         if let Some(record) = self.pods.get(uid)
             && let Some(need) = &record.pod.spec.corridor
         {
@@ -242,11 +249,9 @@ impl Engine {
             return;
         };
         record.failures = 0;
-        let (order, pod) = (record.order, record.pod.clone());
+        let pod = record.pod.clone();
         self.move_to(uid, Stage::Bound(node.clone()));
-        if let Some(need) = &pod.spec.corridor {
-            self.corridors.with_line(&need.corridor, |line| line.forget(order));
-        }
+        self.forget_in_line(uid);
         self.reports.scheduled(Report::Scheduled { pod: pod.key.clone(), uid: uid.clone(), node });
     }
 
@@ -262,6 +267,13 @@ impl Engine {
         record.order = record.order.with_priority(record.pod.spec.priority);
         self.move_to(uid, if place_again { Stage::Backoff } else { Stage::Resting });
         self.give_back(uid);
+    }
+
+    fn report_lost(&mut self, uid: &PodUid) {
+        if let Some(record) = self.pods.get_mut(uid) {
+            record.report.written = None;
+            self.reports.held(self.now, uid, &record.report);
+        }
     }
 
     fn corridor_seen(&mut self, corridor: Corridor) {

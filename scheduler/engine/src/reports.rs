@@ -47,6 +47,7 @@ pub(crate) struct Reports {
     held_members: BTreeSet<PodUid>,
     later: PriorityQueue<PodUid, Reverse<Instant>>,
     pub dropped: u64,
+    last_was_scheduled: bool,
 }
 
 impl Reports {
@@ -79,12 +80,19 @@ impl Reports {
         self.later.peek().map(|(_, Reverse(at))| *at)
     }
 
+    pub fn is_turn_of_scheduled(&self) -> bool {
+        !self.last_was_scheduled
+    }
+
     pub fn pop_scheduled(&mut self) -> Option<Report> {
-        self.scheduled.pop_front()
+        let report = self.scheduled.pop_front();
+        self.last_was_scheduled = report.is_some();
+        report
     }
 
     pub fn pop_held(&mut self) -> Option<PodUid> {
         let pod = self.held.pop_front()?;
+        self.last_was_scheduled = false;
         self.held_members.remove(&pod);
         Some(pod)
     }

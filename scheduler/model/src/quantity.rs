@@ -10,6 +10,9 @@ pub struct Quantity {
 }
 
 impl Quantity {
+    /// More than any Node has.
+    pub const MAX: Self = Self { milli: i128::MAX >> 1 };
+
     /// Thousandths of the unit: the form in which CPU is counted.
     pub fn milli_value(self) -> i64 {
         clamp(self.milli)
@@ -66,7 +69,7 @@ fn parse(text: &str) -> Option<Quantity> {
     let whole = whole.trim_start_matches('0');
     if whole.len() + fraction.len() > DIGITS_MAX {
         // Beyond 10^24 there is no node to fit it: the clamp below decides.
-        return (whole.len() > 20).then_some(Quantity { milli: i128::MAX >> 1 });
+        return (whole.len() > 20).then_some(Quantity::MAX);
     }
     let digits: i128 = match format!("{whole}{fraction}").as_str() {
         "" => 0,
@@ -115,9 +118,9 @@ fn scale(suffix: &str) -> Option<Scale> {
 fn scale_by_ten(digits: i128, exponent: i32) -> i128 {
     let step = 10_i128.checked_pow(exponent.unsigned_abs());
     match (exponent >= 0, step) {
-        (true, Some(step)) => digits.checked_mul(step).unwrap_or(i128::MAX >> 1),
+        (true, Some(step)) => digits.checked_mul(step).unwrap_or(Quantity::MAX.milli),
         (true, None) if digits == 0 => 0,
-        (true, None) => i128::MAX >> 1,
+        (true, None) => Quantity::MAX.milli,
         (false, Some(step)) => digits.div_euclid(step) + i128::from(digits.rem_euclid(step) != 0),
         (false, None) => i128::from(digits != 0),
     }

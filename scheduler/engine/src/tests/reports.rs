@@ -77,3 +77,29 @@ fn a_bound_pod_is_reported_as_scheduled() {
     assert!(matches!(world.engine.poll_report(), Some(Report::Scheduled { .. })));
     assert_eq!(world.engine.poll_report(), None);
 }
+
+#[test]
+fn a_report_that_could_not_be_written_is_told_again() {
+    let mut world = World::with_nodes(1);
+    world.see(PodBuilder::new("p").cpu_milli(9000).build());
+    world.bind_all();
+    assert_eq!(world.held_reports().len(), 1);
+    world.handle(Event::ReportLost("uid-p".into()));
+    assert_eq!(world.held_reports().len(), 1);
+    assert_eq!(world.held_reports().len(), 0);
+}
+
+#[test]
+fn held_and_bound_pods_are_told_in_turn() {
+    let mut world = World::with_nodes(1);
+    for number in 0..3 {
+        world.see(PodBuilder::new(&format!("fits{number}")).build());
+        world.see(PodBuilder::new(&format!("big{number}")).cpu_milli(9000).build());
+    }
+    world.bind_all();
+    let mut kinds = Vec::new();
+    while let Some(report) = world.engine.poll_report() {
+        kinds.push(matches!(report, Report::Held { .. }));
+    }
+    assert_eq!(kinds, [false, true, false, true, false, true]);
+}

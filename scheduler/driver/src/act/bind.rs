@@ -1,0 +1,178 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crds::annotations::{CORRIDOR_ID, GRANT};
+use engine::Bind;
+use http::Method;
+use kube::Client;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::Sender;
+use tokio::time::{sleep, timeout};
+use tracing::warn;
+
+use super::{CALL_TIMEOUT, JSON, request};
+use crate::binding::{Binding, Next, Outcome, PostReply, ReadReply};
+use crate::run::Input;
+use crate::translate::grant_text;
+use crate::wire::WirePod;
+
+/// How a Binding ended, and the Pod as it was last read, if it was.
+#[derive(Debug)]
+pub(crate) struct BindReport {
+    pub bind: Bind,
+    pub outcome: Outcome,
+    pub read: Option<Box<WirePod>>,
+}
+
+/// Sends the Binding until its outcome is clear; `inputs` is told when that takes more than one
+/// call.
+pub(crate) async fn bind(client: Client, bind: Bind, inputs: &Sender<Input>) -> BindReport {
+    let annotations = annotations(&bind);
+    let body = body(&bind, &annotations);
+    let mut binding = Binding::new();
+    let mut read = None;
+    let mut next = Next::Post { after: Duration::ZERO };
+    loop {
+        next = match next {
+            Next::Settled(outcome) => return BindReport { bind, outcome, read },
+            Next::Post { after } => {
+                sleep(after).await;
+                let reply = post(&client, &bind, &body).await;
+                if matches!(reply, PostReply::Unclear { .. }) {
+                    let _ = inputs.send(Input::BindUnclear(bind.uid.clone())).await;
+                }
+                binding.after_post(reply)
+            }
+            Next::Read { after } => {
+                sleep(after).await;
+                let (reply, pod) = read_pod(&client, &bind, &annotations).await;
+                read = pod.map(Box::new).or(read);
+                binding.after_read(&reply)
+            }
+        }
+    }
+}
+
+/// What the API server writes on the Pod in the transaction that sets its Node.
+fn annotations(bind: &Bind) -> BTreeMap<&'static str, String> {
+    let mut annotations = BTreeMap::new();
+    if let Some(grant) = &bind.grant {
+        annotations.insert(GRANT, grant_text(grant));
+    }
+    if let Some(id) = &bind.corridor_id {
+        annotations.insert(CORRIDOR_ID, id.to_string());
+    }
+    annotations
+}
+
+fn body(bind: &Bind, annotations: &BTreeMap<&'static str, String>) -> Value {
+    let mut metadata = json!({
+        "namespace": &*bind.pod.namespace,
+        "name": &*bind.pod.name,
+        "uid": bind.uid.as_str(),
+    });
+    if let Some(version) = &bind.resource_version {
+        metadata["resourceVersion"] = json!(&**version);
+    }
+    if !annotations.is_empty() {
+        metadata["annotations"] = json!(annotations);
+    }
+    json!({
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": metadata,
+        "target": {"apiVersion": "v1", "kind": "Node", "name": bind.node.as_str()},
+    })
+}
+
+fn pod_path(bind: &Bind) -> String {
+    format!("/api/v1/namespaces/{}/pods/{}", bind.pod.namespace, bind.pod.name)
+}
+
+async fn post(client: &Client, bind: &Bind, body: &Value) -> PostReply {
+    let path = format!("{}/binding", pod_path(bind));
+    let request = match request(Method::POST, &path, JSON, body) {
+        Ok(request) => request,
+        Err(error) => return PostReply::Refused { message: error.to_string() },
+    };
+    match timeout(CALL_TIMEOUT, client.request_text(request)).await {
+        Ok(Ok(_)) => PostReply::Bound,
+        Ok(Err(kube::Error::Api(status))) => match status.code {
+            408 | 429 | 500.. => {
+                let seconds = status.details.map_or(0, |details| details.retry_after_seconds);
+                PostReply::Unclear { retry_after: Some(Duration::from_secs(seconds.into())) }
+            }
+            _ => PostReply::Refused { message: status.message },
+        },
+        Ok(Err(error)) => {
+            warn!(pod = %bind.pod, %error, "no clear answer to a Binding; asking again");
+            PostReply::Unclear { retry_after: None }
+        }
+        Err(_) => {
+            warn!(pod = %bind.pod, "no answer to a Binding in time; asking again");
+            PostReply::Unclear { retry_after: None }
+        }
+    }
+}
+
+/// A GET without resourceVersion is a quorum read.
+async fn read_pod(
+    client: &Client,
+    bind: &Bind,
+    annotations: &BTreeMap<&'static str, String>,
+) -> (ReadReply, Option<WirePod>) {
+    let Ok(request) = request(Method::GET, &pod_path(bind), JSON, &Value::Null) else {
+        return (ReadReply::Gone, None);
+    };
+    let request = request.map(|_| Vec::new());
+    match timeout(CALL_TIMEOUT, client.request::<WirePod>(request)).await {
+        Ok(Ok(pod)) if pod.metadata.uid.as_deref() != Some(bind.uid.as_str()) => {
+            (ReadReply::Gone, None)
+        }
+        Ok(Ok(pod)) => {
+            let on_pod = pod.metadata.annotations.clone().unwrap_or_default();
+            let as_decided = pod.spec.node_name == bind.node.as_str()
+                && annotations.iter().all(|(key, value)| on_pod.get(*key) == Some(value));
+            let reply = if as_decided { ReadReply::AsDecided } else { ReadReply::Otherwise };
+            (reply, Some(pod))
+        }
+        Ok(Err(kube::Error::Api(status))) if status.code == 404 => (ReadReply::Gone, None),
+        Ok(Err(_)) | Err(_) => (ReadReply::Unclear, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{Gbps, Grant, GrantedCorridor, ObjectKey, PodSpec};
+    use std::sync::Arc;
+
+    #[test]
+    fn a_binding_carries_preconditions_and_the_grant() {
+        let granted = GrantedCorridor { uid: "c".into(), amount: Gbps::from_whole(40) };
+        let bind = Bind {
+            pod: ObjectKey::new("a", "p"),
+            uid: "u".into(),
+            node: "n1".into(),
+            spec: Arc::new(PodSpec {
+                namespace: "a".into(),
+                priority: 0,
+                shape: Arc::default(),
+                corridor: None,
+                hold: None,
+            }),
+            resource_version: Some("7".into()),
+            corridor_id: Some("cor-1".into()),
+            grant: Some(Grant { corridor: Some(granted), bundle: None }),
+        };
+        let body = body(&bind, &annotations(&bind));
+        assert_eq!(body["metadata"]["uid"], "u");
+        assert_eq!(body["metadata"]["resourceVersion"], "7");
+        assert_eq!(body["metadata"]["annotations"]["corridoros.io/corridorId"], "cor-1");
+        assert_eq!(
+            body["metadata"]["annotations"]["corridoros.io/grant"],
+            r#"{"v":1,"corridor":{"uid":"c","milliGbps":40000}}"#
+        );
+        assert_eq!(body["target"]["name"], "n1");
+    }
+}

@@ -1,0 +1,33 @@
+//! What the engine decided, done: one file per kind of call.
+
+mod bind;
+mod condition;
+mod event;
+
+pub(crate) use bind::{BindReport, bind};
+pub(crate) use condition::write_condition;
+pub(crate) use event::{failed_scheduling, scheduled, write_event};
+
+use std::time::Duration;
+
+use http::{Method, Request, header};
+
+/// The API server gives up on a call of ours after this long …
+const SERVER_TIMEOUT: &str = "timeout=10s";
+/// … and we a little later, so that its answer is the one that counts.
+const CALL_TIMEOUT: Duration = Duration::from_secs(12);
+
+fn request(
+    method: Method,
+    path: &str,
+    content_type: &str,
+    body: &serde_json::Value,
+) -> Result<Request<Vec<u8>>, http::Error> {
+    Request::builder()
+        .method(method)
+        .uri(format!("{path}?{SERVER_TIMEOUT}"))
+        .header(header::CONTENT_TYPE, content_type)
+        .body(body.to_string().into_bytes())
+}
+
+const JSON: &str = "application/json";

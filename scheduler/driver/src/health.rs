@@ -1,0 +1,80 @@
+//! What `/readyz` says: which kinds have been listed.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use engine::Kind;
+use parking_lot::RwLock;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KindState {
+    Syncing,
+    Synced,
+    /// Its CRD is not installed. Only Pods that refer to it wait for it.
+    Absent,
+}
+
+/// Read by HTTP handlers, written by the driver.
+#[derive(Debug)]
+pub struct Health {
+    kinds: RwLock<BTreeMap<Kind, KindState>>,
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        let kinds = Kind::ALL.into_iter().map(|kind| (kind, KindState::Syncing)).collect();
+        Self { kinds: RwLock::new(kinds) }
+    }
+}
+
+impl Health {
+    pub(crate) fn set(&self, kind: Kind, state: KindState) {
+        self.kinds.write().insert(kind, state);
+    }
+
+    pub fn is_ready(&self) -> bool {
+        !self.kinds.read().values().any(|state| *state == KindState::Syncing)
+    }
+
+    /// One line per kind, as `/readyz` of Kubernetes components has it.
+    pub fn report(&self) -> String {
+        let mut text = String::new();
+        for (kind, state) in self.kinds.read().iter() {
+            let name = name(*kind);
+            let _ = match state {
+                KindState::Synced => writeln!(text, "[+] {name} synced"),
+                KindState::Syncing => writeln!(text, "[-] {name} not synced yet"),
+                KindState::Absent => writeln!(text, "[absent] {name}"),
+            };
+        }
+        text
+    }
+}
+
+/// As users know the resource.
+pub(crate) fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Nodes => "nodes",
+        Kind::Pods => "pods",
+        Kind::Corridors => "corridors.corridoros.io",
+        Kind::Backends => "leases.coordination.k8s.io",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_absent_crd_is_named_and_does_not_stand_in_the_way() {
+        let health = Health::default();
+        assert!(!health.is_ready());
+        for kind in [Kind::Nodes, Kind::Pods, Kind::Backends] {
+            health.set(kind, KindState::Synced);
+        }
+        assert!(!health.is_ready());
+        health.set(Kind::Corridors, KindState::Absent);
+        assert!(health.is_ready());
+        assert!(health.report().contains("[absent] corridors.corridoros.io\n"));
+    }
+}

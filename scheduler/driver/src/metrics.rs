@@ -1,0 +1,165 @@
+//! Every metric of the scheduler. Names and labels of kube-scheduler where the meaning is the same.
+
+use engine::Stats;
+use prometheus::core::Collector;
+use prometheus::{
+    Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+};
+
+/// The only profile so far: the scheduler's name.
+const PROFILE: &str = crds::SCHEDULER_NAME;
+
+#[derive(Debug)]
+pub struct Metrics {
+    pub registry: Registry,
+    attempts: IntCounterVec,
+    pending: IntGaugeVec,
+    cache: IntGaugeVec,
+    quarantined: IntCounter,
+    reports_dropped: IntCounter,
+    pub(crate) bind_seconds: Histogram,
+    pub(crate) binds: IntCounterVec,
+    pub(crate) binds_in_flight: IntGauge,
+    pub(crate) writes: IntCounterVec,
+    pub(crate) watch_events: IntCounterVec,
+    pub(crate) watch_errors: IntCounterVec,
+}
+
+impl Metrics {
+    pub fn new() -> Result<Self, prometheus::Error> {
+        let registry = Registry::new();
+        let counters = |name, help, labels: &[&str]| {
+            registered(&registry, IntCounterVec::new(Opts::new(name, help), labels)?)
+        };
+        let gauges = |name, help, labels: &[&str]| {
+            registered(&registry, IntGaugeVec::new(Opts::new(name, help), labels)?)
+        };
+        Ok(Self {
+            attempts: counters(
+                "scheduler_schedule_attempts_total",
+                "Attempts to schedule Pods, by result: scheduled, unschedulable, error.",
+                &["result", "profile"],
+            )?,
+            pending: gauges(
+                "scheduler_pending_pods",
+                "Pods that wait, by queue: active, backoff, unschedulable, gated.",
+                &["queue"],
+            )?,
+            cache: gauges(
+                "scheduler_cache_size",
+                "What the scheduler knows: nodes, pods on nodes, assumed_pods whose Binding is open.",
+                &["type"],
+            )?,
+            quarantined: registered(
+                &registry,
+                IntCounter::new(
+                    "corridor_quarantined_pods_total",
+                    "Pods set aside because the scheduler itself failed on them.",
+                )?,
+            )?,
+            reports_dropped: registered(
+                &registry,
+                IntCounter::new(
+                    "corridor_reports_dropped_total",
+                    "Events about scheduled Pods that were dropped because too many waited.",
+                )?,
+            )?,
+            bind_seconds: registered(
+                &registry,
+                Histogram::with_opts(
+                    HistogramOpts::new(
+                        "corridor_bind_duration_seconds",
+                        "Time from a decision to the clear outcome of its Binding.",
+                    )
+                    .buckets(prometheus::exponential_buckets(0.001, 2.0, 15)?),
+                )?,
+            )?,
+            binds: counters(
+                "corridor_binds_total",
+                "Bindings by outcome: bound, refused, gone.",
+                &["outcome"],
+            )?,
+            binds_in_flight: registered(
+                &registry,
+                IntGauge::new("corridor_binds_in_flight", "Bindings without a clear outcome yet.")?,
+            )?,
+            writes: counters(
+                "corridor_writes_total",
+                "Conditions and Events written, by kind (condition, event) and result (ok, failed).",
+                &["kind", "result"],
+            )?,
+            watch_events: counters(
+                "corridor_watch_events_total",
+                "Objects received from the API server, by resource.",
+                &["resource"],
+            )?,
+            watch_errors: counters(
+                "corridor_watch_errors_total",
+                "Watches and lists that failed and were started again, by resource.",
+                &["resource"],
+            )?,
+            registry,
+        })
+    }
+
+    /// Publishes the engine's counters.
+    pub(crate) fn publish(&self, stats: &Stats) {
+        let results = [
+            ("scheduled", stats.attempts_scheduled),
+            ("unschedulable", stats.attempts_unschedulable),
+            ("error", stats.attempts_error),
+        ];
+        for (result, total) in results {
+            raise_to(&self.attempts.with_label_values(&[result, PROFILE]), total);
+        }
+        raise_to(&self.quarantined, stats.quarantined);
+        raise_to(&self.reports_dropped, stats.reports_dropped);
+        let queues = [
+            ("active", stats.active),
+            ("backoff", stats.backoff),
+            ("unschedulable", stats.parked + stats.in_line + stats.held),
+            ("gated", stats.gated),
+        ];
+        for (queue, pods) in queues {
+            self.pending.with_label_values(&[queue]).set(gauge(pods));
+        }
+        let known =
+            [("nodes", stats.nodes), ("pods", stats.bound), ("assumed_pods", stats.binding)];
+        for (kind, count) in known {
+            self.cache.with_label_values(&[kind]).set(gauge(count));
+        }
+    }
+}
+
+fn registered<C: Collector + Clone + 'static>(
+    registry: &Registry,
+    metric: C,
+) -> Result<C, prometheus::Error> {
+    registry.register(Box::new(metric.clone()))?;
+    Ok(metric)
+}
+
+fn raise_to(counter: &IntCounter, total: u64) {
+    counter.inc_by(total.saturating_sub(counter.get()));
+}
+
+fn gauge(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_has_a_name_and_a_help_text_and_publishing_twice_counts_once() {
+        let metrics = Metrics::new().unwrap();
+        let stats = Stats { attempts_scheduled: 7, ..Stats::default() };
+        metrics.publish(&stats);
+        metrics.publish(&stats);
+        let families = metrics.registry.gather();
+        assert!(families.iter().all(|family| !family.help().is_empty()));
+        let attempts = metrics.attempts.with_label_values(&["scheduled", PROFILE]).get();
+        assert_eq!(attempts, 7);
+    }
+}

@@ -1,0 +1,258 @@
+//! The one loop: news | timer | outcome → engine → calls.
+
+use std::fmt;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::{Engine, EngineConfig, Event, Poll, Report, Work};
+use kube::Client;
+use model::{ObjectKey, PodUid};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::time::{Instant as Deadline, sleep_until};
+use tracing::{error, info};
+
+use crate::act::{self, BindReport};
+use crate::clock::Clock;
+use crate::health::Health;
+use crate::metrics::Metrics;
+use crate::slots::Slots;
+use crate::tracker::Tracker;
+use crate::watch::{self, WatchNews};
+use crate::wire::WirePod;
+
+/// News and outcomes on their way to the loop. A full channel slows the watches down; the API
+/// server buffers for them.
+const INPUTS_MAX: usize = 4096;
+/// Inputs taken before decisions are made from them.
+const BATCH_MAX: usize = 512;
+/// Attempts before new inputs are looked at.
+const ATTEMPTS_PER_POLL: u32 = 64;
+/// At most this long after SIGTERM: longer than one call, shorter than the kubelet's patience.
+const STOP_PATIENCE: Duration = Duration::from_secs(20);
+
+/// Something that happened outside.
+#[derive(Debug)]
+pub(crate) enum Input {
+    Watch(WatchNews),
+    BindUnclear(PodUid),
+    BindEnded(Box<BindReport>),
+    /// The Pod as the write left it, if it succeeded.
+    ConditionWritten {
+        uid: PodUid,
+        pod: Option<Box<WirePod>>,
+    },
+    WriteEnded,
+}
+
+impl From<WatchNews> for Input {
+    fn from(news: WatchNews) -> Self {
+        Self::Watch(news)
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum DriverError {
+    #[error(
+        "stopped with {binds} Binding(s) still open after {patience:?}; the next start reads \
+         their outcome from the API server"
+    )]
+    StoppedWithOpenBindings { binds: usize, patience: Duration },
+}
+
+/// Runs the engine against one API server.
+pub struct Driver {
+    client: Client,
+    pub(crate) engine: Engine,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) health: Arc<Health>,
+    pub(crate) clock: Clock,
+    pub(crate) slots: Slots,
+    pub(crate) pods: Tracker,
+    pub(crate) nodes: Tracker,
+    pub(crate) corridors: Tracker,
+    pub(crate) leases: Tracker,
+    sender: Sender<Input>,
+    receiver: Receiver<Input>,
+    stopping: bool,
+}
+
+impl Driver {
+    /// The client must not retry by itself: a Binding that is repeated unseen has no clear outcome.
+    pub fn new(
+        client: Client,
+        config: EngineConfig,
+        metrics: Arc<Metrics>,
+        health: Arc<Health>,
+    ) -> Self {
+        let (sender, receiver) = channel(INPUTS_MAX);
+        Self {
+            client,
+            engine: Engine::new(config),
+            metrics,
+            health,
+            clock: Clock::start(),
+            slots: Slots::default(),
+            pods: Tracker::default(),
+            nodes: Tracker::default(),
+            corridors: Tracker::default(),
+            leases: Tracker::default(),
+            sender,
+            receiver,
+            stopping: false,
+        }
+    }
+
+    /// Runs until `stop` is ready, then lets the calls in flight end.
+    pub async fn run(mut self, stop: impl Future<Output = ()> + Send) -> Result<(), DriverError> {
+        let _watches = watch::start(&self.client, &self.sender);
+        let mut stop = std::pin::pin!(stop);
+        let mut give_up: Option<Deadline> = None;
+        let mut inputs = Vec::with_capacity(BATCH_MAX);
+        let mut more_to_do = false;
+        loop {
+            let wake_at = self.wake_at(give_up, more_to_do);
+            tokio::select! {
+                biased;
+                () = &mut stop, if !self.stopping => {
+                    info!(binds = self.slots.binds_in_flight(), "stopping; calls in flight end first");
+                    self.stopping = true;
+                    give_up = Some(Deadline::now() + STOP_PATIENCE);
+                }
+                _ = self.receiver.recv_many(&mut inputs, BATCH_MAX) => {}
+                () = sleep_until(wake_at) => {}
+            }
+            for input in inputs.drain(..) {
+                self.take(input);
+            }
+            if self.stopping && self.slots.is_idle() {
+                return Ok(());
+            }
+            if give_up.is_some_and(|at| Deadline::now() >= at) {
+                let binds = self.slots.binds_in_flight();
+                return Err(DriverError::StoppedWithOpenBindings {
+                    binds,
+                    patience: STOP_PATIENCE,
+                });
+            }
+            more_to_do = self.decide();
+            self.report();
+            self.metrics.publish(&self.engine.stats());
+        }
+    }
+
+    fn wake_at(&self, give_up: Option<Deadline>, more_to_do: bool) -> Deadline {
+        /// Without any timer, a look around now and then costs nothing.
+        const IDLE: Duration = Duration::from_secs(10);
+        if more_to_do {
+            return Deadline::now();
+        }
+        let due = self.engine.poll_timeout().map(|at| self.clock.deadline(at));
+        let idle = Deadline::now() + IDLE;
+        [due, give_up, Some(idle)].into_iter().flatten().min().unwrap_or(idle)
+    }
+
+    /// Decides while Bindings can be sent. Whether there is more to decide at once.
+    fn decide(&mut self) -> bool {
+        while !self.stopping && self.slots.can_bind() {
+            match self.poll() {
+                Poll::Bind(bind) => {
+                    if let Some(bind) = self.slots.begin_bind(bind) {
+                        self.send_bind(bind);
+                    }
+                }
+                Poll::Yield => return true,
+                Poll::Idle => break,
+            }
+        }
+        let in_flight = i64::try_from(self.slots.binds_in_flight()).unwrap_or(i64::MAX);
+        self.metrics.binds_in_flight.set(in_flight);
+        false
+    }
+
+    /// A panic in the engine costs one Pod, not the process.
+    fn poll(&mut self) -> Poll {
+        let (now, budget) = (self.clock.now(), Work { attempts_max: ATTEMPTS_PER_POLL });
+        self.guarded(|engine| engine.poll(now, budget)).unwrap_or(Poll::Yield)
+    }
+
+    pub(crate) fn handle(&mut self, event: Event) {
+        let now = self.clock.now();
+        self.guarded(|engine| engine.handle(now, event));
+    }
+
+    fn guarded<R>(&mut self, call: impl FnOnce(&mut Engine) -> R) -> Option<R> {
+        let engine = &mut self.engine;
+        if let Ok(result) = catch_unwind(AssertUnwindSafe(|| call(engine))) {
+            return Some(result);
+        }
+        let pod = self.engine.recover();
+        error!(?pod, "the engine failed; what it was busy with is set aside, the others go on");
+        None
+    }
+
+    pub(crate) fn send_bind(&mut self, bind: engine::Bind) {
+        let (client, sender) = (self.client.clone(), self.sender.clone());
+        let metrics = self.metrics.clone();
+        tokio::spawn(async move {
+            let timer = metrics.bind_seconds.start_timer();
+            let report = act::bind(client, bind, &sender).await;
+            timer.observe_duration();
+            metrics.binds.with_label_values(&[report.outcome.label()]).inc();
+            let _ = sender.send(Input::BindEnded(Box::new(report))).await;
+        });
+    }
+
+    /// Tells people what there is to tell, behind the Bindings.
+    fn report(&mut self) {
+        while !self.stopping && self.slots.can_write() {
+            let Some(report) = self.engine.poll_report() else { return };
+            match report {
+                Report::Scheduled { pod, uid, node } => {
+                    self.slots.begin_write(&uid, false);
+                    let event = act::scheduled(&pod, &uid, &node);
+                    let (client, sender) = (self.client.clone(), self.sender.clone());
+                    let metrics = self.metrics.clone();
+                    tokio::spawn(async move {
+                        let written = act::write_event(&client, &event).await;
+                        count_write(&metrics, "event", written.is_ok());
+                        let _ = sender.send(Input::WriteEnded).await;
+                    });
+                }
+                Report::Held { pod, uid, message, first } => {
+                    self.slots.begin_write(&uid, true);
+                    self.tell_held(pod, uid, message, first);
+                }
+            }
+        }
+    }
+
+    fn tell_held(&self, pod: ObjectKey, uid: PodUid, message: Arc<str>, first: bool) {
+        info!(%pod, %message, "held");
+        let (client, sender) = (self.client.clone(), self.sender.clone());
+        let metrics = self.metrics.clone();
+        tokio::spawn(async move {
+            let written = act::write_condition(&client, &pod, &uid, &message, first).await;
+            count_write(&metrics, "condition", written.is_ok());
+            let written = written.ok().map(Box::new);
+            let told = Input::ConditionWritten { uid: uid.clone(), pod: written };
+            let _ = sender.send(told).await;
+            let event = act::failed_scheduling(&pod, &uid, &message);
+            let written = act::write_event(&client, &event).await;
+            count_write(&metrics, "event", written.is_ok());
+            let _ = sender.send(Input::WriteEnded).await;
+        });
+    }
+}
+
+impl fmt::Debug for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driver").field("slots", &self.slots).finish_non_exhaustive()
+    }
+}
+
+fn count_write(metrics: &Metrics, kind: &str, ok: bool) {
+    let result = if ok { "ok" } else { "failed" };
+    metrics.writes.with_label_values(&[kind, result]).inc();
+}

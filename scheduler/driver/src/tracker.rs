@@ -1,0 +1,151 @@
+//! Which version of each object was handed to the engine: old news is dropped, and a relist
+//! shows what is gone.
+
+use std::collections::{HashMap, HashSet};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use model::ObjectKey;
+
+#[derive(Debug, Default)]
+pub(crate) struct Tracker {
+    known: HashMap<ObjectKey, Version>,
+    /// While a list comes in: what it has shown so far.
+    relisting: Option<HashSet<ObjectKey>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Version {
+    pub uid: String,
+    /// Versions of one resource grow, so they can be compared. 0 when it is no number.
+    number: u64,
+}
+
+/// What became known to be gone.
+pub(crate) type Gone = (ObjectKey, Version);
+
+impl Tracker {
+    /// An object from the watch. Whether it is news; what it replaces, if its UID is another.
+    pub fn seen(&mut self, meta: &ObjectMeta) -> (bool, Option<Gone>) {
+        let (key, version) = (key(meta), version(meta));
+        if let Some(relisting) = &mut self.relisting {
+            relisting.insert(key.clone());
+        }
+        let before = self.known.get(&key);
+        if before.is_some_and(|before| before.uid == version.uid && before.number > version.number)
+        {
+            return (false, None);
+        }
+        let replaced = before.filter(|before| before.uid != version.uid).cloned();
+        self.known.insert(key.clone(), version);
+        (true, replaced.map(|before| (key, before)))
+    }
+
+    /// An object from the reply to a call of ours. It is no news if the watch has shown its end:
+    /// a late reply must not bring back the dead.
+    pub fn replied(&mut self, meta: &ObjectMeta) -> bool {
+        let version = version(meta);
+        match self.known.get_mut(&key(meta)) {
+            Some(known) if known.uid == version.uid && known.number <= version.number => {
+                *known = version;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    pub fn gone(&mut self, meta: &ObjectMeta) -> Option<Gone> {
+        let key = key(meta);
+        let known = self.known.get(&key)?;
+        if Some(known.uid.as_str()) != meta.uid.as_deref() {
+            return None;
+        }
+        self.known.remove(&key).map(|version| (key, version))
+    }
+
+    pub fn begin_list(&mut self) {
+        self.relisting = Some(HashSet::new());
+    }
+
+    /// The list is complete: what it did not show is gone.
+    pub fn end_list(&mut self) -> Vec<Gone> {
+        let Some(listed) = self.relisting.take() else { return Vec::new() };
+        let mut gone: Vec<Gone> = self
+            .known
+            .iter()
+            .filter(|(key, _)| !listed.contains(*key))
+            .map(|(key, version)| (key.clone(), version.clone()))
+            .collect();
+        gone.sort_by(|a, b| a.0.cmp(&b.0));
+        for (key, _) in &gone {
+            self.known.remove(key);
+        }
+        gone
+    }
+}
+
+fn key(meta: &ObjectMeta) -> ObjectKey {
+    ObjectKey::new(
+        meta.namespace.as_deref().unwrap_or_default(),
+        meta.name.as_deref().unwrap_or_default(),
+    )
+}
+
+fn version(meta: &ObjectMeta) -> Version {
+    let number = meta.resource_version.as_deref().and_then(|text| text.parse().ok());
+    Version { uid: meta.uid.clone().unwrap_or_default(), number: number.unwrap_or(0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meta(name: &str, uid: &str, version: u64) -> ObjectMeta {
+        ObjectMeta {
+            name: Some(name.into()),
+            uid: Some(uid.into()),
+            resource_version: Some(version.to_string()),
+            ..ObjectMeta::default()
+        }
+    }
+
+    #[test]
+    fn older_versions_are_no_news_and_equal_ones_are() {
+        let mut tracker = Tracker::default();
+        assert!(tracker.seen(&meta("p", "u", 5)).0);
+        assert!(!tracker.seen(&meta("p", "u", 4)).0);
+        assert!(tracker.seen(&meta("p", "u", 5)).0);
+    }
+
+    #[test]
+    fn a_late_reply_does_not_bring_back_the_dead() {
+        let mut tracker = Tracker::default();
+        tracker.seen(&meta("p", "u", 5));
+        assert!(tracker.replied(&meta("p", "u", 6)));
+        assert!(!tracker.replied(&meta("p", "u", 5)));
+        assert!(tracker.gone(&meta("p", "u", 7)).is_some());
+        assert!(!tracker.replied(&meta("p", "u", 8)));
+    }
+
+    #[test]
+    fn a_successor_under_the_same_name_replaces_and_survives_the_old_ones_end() {
+        let mut tracker = Tracker::default();
+        tracker.seen(&meta("p", "old", 5));
+        let (news, replaced) = tracker.seen(&meta("p", "new", 9));
+        assert!(news && replaced.is_some_and(|(_, version)| version.uid == "old"));
+        assert_eq!(tracker.gone(&meta("p", "old", 8)), None);
+        assert!(tracker.replied(&meta("p", "new", 10)));
+    }
+
+    #[test]
+    fn what_a_relist_does_not_show_is_gone() {
+        let mut tracker = Tracker::default();
+        tracker.seen(&meta("a", "1", 1));
+        tracker.seen(&meta("b", "2", 2));
+        tracker.begin_list();
+        tracker.seen(&meta("b", "2", 2));
+        let gone: Vec<String> =
+            tracker.end_list().into_iter().map(|(key, _)| key.name.to_string()).collect();
+        assert_eq!(gone, ["a"]);
+        assert!(tracker.end_list().is_empty());
+    }
+}

@@ -1,0 +1,160 @@
+use std::sync::Arc;
+
+use crds::annotations::GRANT;
+use model::{
+    Assignment, Hold, NodeName, Pod, PodSpec, PodUid, Shape, Toleration, TolerationOperator,
+};
+
+use super::grant::parse_grant;
+use super::needs::corridor_need;
+use super::node::effect;
+use super::requests::{Unrequested, requests};
+use super::unsupported::unsupported_field;
+use super::{key, labels};
+use crate::wire::{WirePod, WireToleration};
+
+/// `None` for a Pod that does not concern us: another scheduler's that is not on a Node yet.
+pub(crate) fn pod(wire: WirePod) -> Option<Pod> {
+    let assignment = assignment(&wire)?;
+    let (uid, resource_version) =
+        (wire.metadata.uid.clone()?, wire.metadata.resource_version.clone()?);
+    let key = key(&wire.metadata);
+    let created = wire.metadata.creation_timestamp.as_ref();
+    let waiting = matches!(assignment, Assignment::Waiting | Assignment::NotNow);
+    let (corridor, hold) = if waiting { needs(&wire) } else { (None, None) };
+    let shape = Arc::new(Shape {
+        requests: requests(&wire, Unrequested::CountsNothing),
+        scored_requests: requests(&wire, Unrequested::CountsDefaults),
+        tolerations: wire.spec.tolerations.iter().filter_map(toleration).collect(),
+        node_selector: labels(wire.spec.node_selector),
+    });
+    let unscheduled = wire.status.conditions.into_iter().find(|condition| {
+        condition.condition_type == "PodScheduled" && condition.status == "False"
+    });
+    Some(Pod {
+        spec: Arc::new(PodSpec {
+            namespace: key.namespace.clone(),
+            priority: wire.spec.priority.unwrap_or(0),
+            shape,
+            corridor,
+            hold,
+        }),
+        key,
+        uid: PodUid::new(&uid),
+        resource_version: resource_version.into(),
+        created_at_unix_s: created.map_or(0, |time| time.0.as_second()),
+        assignment,
+        condition_message: unscheduled.map(|condition| condition.message.into()),
+    })
+}
+
+fn assignment(wire: &WirePod) -> Option<Assignment> {
+    let (spec, status) = (&wire.spec, &wire.status);
+    if matches!(status.phase.as_str(), "Succeeded" | "Failed") {
+        return Some(Assignment::Finished);
+    }
+    if !spec.node_name.is_empty() {
+        let annotations = wire.metadata.annotations.as_ref();
+        let grant = annotations.and_then(|annotations| annotations.get(GRANT));
+        let grant = grant.and_then(|text| parse_grant(text));
+        return Some(Assignment::Bound { node: NodeName::new(&spec.node_name), grant });
+    }
+    if spec.scheduler_name != crds::SCHEDULER_NAME {
+        return None;
+    }
+    let not_now = wire.metadata.deletion_timestamp.is_some() || !spec.scheduling_gates.is_empty();
+    Some(if not_now { Assignment::NotNow } else { Assignment::Waiting })
+}
+
+fn needs(wire: &WirePod) -> (Option<model::CorridorNeed>, Option<Hold>) {
+    let annotations = wire.metadata.annotations.clone().unwrap_or_default();
+    let unsupported = unsupported_field(&wire.spec).map(|field| Hold::UnsupportedFeature { field });
+    match corridor_need(&annotations) {
+        Ok(need) => (need, unsupported),
+        Err(hold) => (None, Some(hold)),
+    }
+}
+
+fn toleration(wire: &WireToleration) -> Option<Toleration> {
+    let effect = match wire.effect.as_str() {
+        "" => None,
+        text => Some(effect(text)?),
+    };
+    let operator = match wire.operator.as_str() {
+        "" | "Equal" => TolerationOperator::Equal,
+        "Exists" => TolerationOperator::Exists,
+        _ => TolerationOperator::Unknown,
+    };
+    let (key, value) = (wire.key.as_str().into(), wire.value.as_str().into());
+    Some(Toleration { key, operator, value, effect })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn wire(change: impl FnOnce(&mut Value)) -> Option<Pod> {
+        let mut object = json!({
+            "metadata": {
+                "namespace": "a", "name": "p", "uid": "u", "resourceVersion": "7",
+                "creationTimestamp": "2026-01-01T00:00:00Z",
+                "annotations": {"other.io/x": "y"},
+            },
+            "spec": {
+                "schedulerName": "corridor-scheduler",
+                "containers": [{"resources": {"requests": {"cpu": "1"}}}],
+            },
+            "status": {"phase": "Pending"},
+        });
+        change(&mut object);
+        pod(serde_json::from_value(object).unwrap())
+    }
+
+    #[test]
+    fn ours_wait_and_others_do_not_concern_us_until_they_are_bound() {
+        assert_eq!(wire(|_| {}).unwrap().assignment, Assignment::Waiting);
+        let other =
+            |object: &mut Value| object["spec"]["schedulerName"] = json!("default-scheduler");
+        assert_eq!(wire(other), None);
+        let bound = wire(|object| {
+            other(object);
+            object["spec"]["nodeName"] = json!("n1");
+        });
+        let expected = Assignment::Bound { node: "n1".into(), grant: None };
+        assert_eq!(bound.unwrap().assignment, expected);
+    }
+
+    #[test]
+    fn gates_and_deletion_put_a_pod_off_and_an_end_ends_it() {
+        let gated = wire(|object| object["spec"]["schedulingGates"] = json!([{"name": "g"}]));
+        assert_eq!(gated.unwrap().assignment, Assignment::NotNow);
+        let leaving = wire(|object| {
+            object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        });
+        assert_eq!(leaving.unwrap().assignment, Assignment::NotNow);
+        let ended = wire(|object| {
+            object["spec"]["nodeName"] = json!("n1");
+            object["status"]["phase"] = json!("Succeeded");
+        });
+        assert_eq!(ended.unwrap().assignment, Assignment::Finished);
+    }
+
+    #[test]
+    fn a_bad_annotation_holds_the_pod_and_keeps_it() {
+        let bad = wire(|object| {
+            object["metadata"]["annotations"] = json!({"corridoros.io/corridorRef": "nonsense"});
+        });
+        let hold = bad.unwrap().spec.hold.clone().unwrap().to_string();
+        assert!(hold.starts_with("invalid annotation corridoros.io/corridorRef: "), "{hold}");
+    }
+
+    #[test]
+    fn knows_what_its_condition_says() {
+        let told = wire(|object| {
+            object["status"]["conditions"] =
+                json!([{"type": "PodScheduled", "status": "False", "message": "0/1 nodes"}]);
+        });
+        assert_eq!(told.unwrap().condition_message.as_deref(), Some("0/1 nodes"));
+    }
+}

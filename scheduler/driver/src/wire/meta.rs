@@ -1,0 +1,53 @@
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use serde::{Deserialize, Deserializer};
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct SlimMeta {
+    name: Option<String>,
+    namespace: Option<String>,
+    uid: Option<String>,
+    resource_version: Option<String>,
+    generation: Option<i64>,
+    creation_timestamp: Option<Time>,
+    deletion_timestamp: Option<Time>,
+    labels: Option<BTreeMap<String, String>>,
+    annotations: Option<BTreeMap<String, String>>,
+}
+
+impl SlimMeta {
+    fn into_meta(self) -> ObjectMeta {
+        let ours = |annotations: BTreeMap<String, String>| {
+            annotations.into_iter().filter(|(key, _)| key.starts_with(OUR_PREFIX)).collect()
+        };
+        ObjectMeta {
+            name: self.name,
+            namespace: self.namespace,
+            uid: self.uid,
+            resource_version: self.resource_version,
+            generation: self.generation,
+            creation_timestamp: self.creation_timestamp,
+            deletion_timestamp: self.deletion_timestamp,
+            labels: self.labels,
+            annotations: self.annotations.map(ours),
+            ..ObjectMeta::default()
+        }
+    }
+}
+
+/// The only annotations that the scheduler reads.
+const OUR_PREFIX: &str = "corridoros.io/";
+
+/// Metadata without labels: Pods and Corridors are not selected by theirs yet.
+pub(super) fn identity<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
+    let meta = SlimMeta::deserialize(from)?.into_meta();
+    Ok(ObjectMeta { labels: None, ..meta })
+}
+
+/// Metadata with labels and without annotations.
+pub(super) fn with_labels<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
+    let meta = SlimMeta::deserialize(from)?.into_meta();
+    Ok(ObjectMeta { annotations: None, ..meta })
+}

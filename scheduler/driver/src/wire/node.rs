@@ -1,0 +1,39 @@
+use std::collections::BTreeMap;
+
+use k8s_openapi::ClusterResourceScope;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize;
+
+use super::{kube_resource, meta};
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct WireNode {
+    #[serde(deserialize_with = "meta::with_labels")]
+    pub metadata: ObjectMeta,
+    pub spec: WireNodeSpec,
+    pub status: WireNodeStatus,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct WireNodeSpec {
+    pub unschedulable: bool,
+    pub taints: Vec<WireTaint>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct WireTaint {
+    pub key: String,
+    pub value: String,
+    pub effect: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct WireNodeStatus {
+    pub allocatable: BTreeMap<String, String>,
+}
+
+kube_resource!(WireNode, "Node", "", "v1", "nodes", ClusterResourceScope);
