@@ -1,1 +1,179 @@
-//! Placeholder.
+//! An in-memory model of the Kubernetes API, served over HTTP from within the process.
+//!
+//! Clients (kube-rs, kubectl) work against it with nothing installed. It follows kube-apiserver 1.36
+//! in what a scheduler and its controllers depend on: resourceVersions, watches and their history,
+//! preconditions, status subresources, finalizers, Pod rules, and the Binding as one transaction.
+//!
+//! Where it differs, on purpose:
+//! - no authentication, authorization or admission policies, and no TLS;
+//! - no kubelet, so a deleted Pod is gone at once, also when it was bound;
+//! - no controllers but one: a deleted namespace takes its objects along. No garbage collection by
+//!   owner, no node lifecycle (hence no `not-ready` taint on new Nodes), no ServiceAccount tokens;
+//! - server-side apply merges, but keeps no record of field owners;
+//! - custom resources get defaults and lose unknown fields, but are not validated;
+//! - JSON patch, eviction, protobuf (but for what kubectl sends) and several versions of one custom
+//!   resource are not there, and say so.
+
+mod catalog;
+mod columns;
+mod custom;
+mod discovery;
+mod events;
+mod history;
+mod json;
+mod jsonpath;
+mod objects;
+mod patch;
+mod pod;
+mod protobuf;
+mod refusal;
+mod render;
+mod request;
+mod selector;
+mod server;
+mod store;
+mod watch;
+mod write;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::serve::ListenerExt;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use crate::catalog::Catalog;
+use crate::request::Target;
+use crate::server::Server;
+use crate::store::{Action, Store};
+pub use crate::store::{WRITE_LOG_MAX, WriteRecord};
+
+/// Requests under way get this long to end when the server stops; watches end at once.
+const STOP_GRACE: Duration = Duration::from_secs(2);
+
+/// A running server. It stops when it is dropped.
+#[derive(Debug)]
+pub struct ApiServer {
+    addr: SocketAddr,
+    store: Arc<Store>,
+    stopping: tokio::sync::watch::Sender<bool>,
+    task: Option<JoinHandle<std::io::Result<()>>>,
+}
+
+impl ApiServer {
+    /// Serves on `addr` (loopback; port 0 = any) until dropped or stopped.
+    pub async fn start(
+        addr: SocketAddr,
+        custom_resources: Vec<CustomResourceDefinition>,
+    ) -> std::io::Result<ApiServer> {
+        if !addr.ip().is_loopback() {
+            let why = format!(
+                "{addr} is not a loopback address, and this server asks for no credentials"
+            );
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, why));
+        }
+        let listener = TcpListener::bind(addr).await?;
+        let addr = listener.local_addr()?;
+        let catalog = Arc::new(Catalog::new(&custom_resources));
+        let store = Arc::new(Store::new(catalog.clone()));
+        furnish(&catalog, &store, &custom_resources);
+        let (stopping, stopped) = tokio::sync::watch::channel(false);
+        let server = Arc::new(Server::new(catalog, store.clone(), stopped.clone()));
+        let router = Router::new().fallback(server::handle).with_state(server);
+        let task = tokio::spawn(async move {
+            let mut stopped = stopped;
+            let until = async move {
+                let _ = stopped.wait_for(|stopped| *stopped).await;
+            };
+            // Without this the kernel may hold back small watch events for 40 ms.
+            let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
+            axum::serve(listener, router).with_graceful_shutdown(until).await
+        });
+        Ok(ApiServer { addr, store, stopping, task: Some(task) })
+    }
+
+    /// Where it listens, e.g. `http://127.0.0.1:6443`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.addr)
+    }
+
+    /// A kubeconfig, as YAML, that leads kubectl and kube-rs here.
+    pub fn kubeconfig(&self) -> String {
+        let url = self.url();
+        format!(
+            "apiVersion: v1\n\
+             kind: Config\n\
+             clusters:\n\
+             - name: sim\n\
+             \x20 cluster:\n\
+             \x20   server: {url}\n\
+             users:\n\
+             - name: sim\n\
+             \x20 user: {{}}\n\
+             contexts:\n\
+             - name: sim\n\
+             \x20 context:\n\
+             \x20   cluster: sim\n\
+             \x20   user: sim\n\
+             \x20   namespace: default\n\
+             current-context: sim\n"
+        )
+    }
+
+    /// Every accepted write in order, the latest [`WRITE_LOG_MAX`] at most.
+    pub fn write_log(&self) -> Vec<WriteRecord> {
+        self.store.write_log()
+    }
+
+    /// Stops serving: watches end at once, other requests may finish.
+    pub async fn stop(mut self) {
+        self.stopping.send_replace(true);
+        if let Some(mut task) = self.task.take()
+            && tokio::time::timeout(STOP_GRACE, &mut task).await.is_err()
+        {
+            task.abort();
+        }
+    }
+}
+
+impl Drop for ApiServer {
+    fn drop(&mut self) {
+        self.stopping.send_replace(true);
+    }
+}
+
+/// What a fresh cluster holds: the system's namespaces and priority classes, and the given custom
+/// resource definitions.
+fn furnish(catalog: &Catalog, store: &Store, custom_resources: &[CustomResourceDefinition]) {
+    let namespaces = ["default", "kube-node-lease", "kube-public", "kube-system"];
+    let namespaces = namespaces.map(|name| json!({ "metadata": { "name": name } }));
+    let classes =
+        [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)];
+    let classes = classes.map(|(name, value)| {
+        json!({
+            "metadata": { "name": name }, "value": value, "preemptionPolicy": "PreemptLowerPriority",
+            "description": "Used for system critical pods",
+        })
+    });
+    let now = objects::now();
+    let definitions =
+        custom_resources.iter().map(|definition| custom::established(definition, &now));
+    let all = namespaces
+        .map(|it| ("", "namespaces", it))
+        .into_iter()
+        .chain(classes.map(|it| ("scheduling.k8s.io", "priorityclasses", it)))
+        .chain(definitions.map(|it| ("apiextensions.k8s.io", "customresourcedefinitions", it)));
+    for (group, plural, object) in all {
+        let Some(ty) = catalog.find(group, "v1", plural) else { continue };
+        let target = Target { ty, namespace: None, name: None, subresource: String::new() };
+        let created = objects::prepare_new(catalog, store, &target, object)
+            .and_then(|(key, object)| store.create(ty, &key, object, Action::new("create", false)));
+        if let Err(refusal) = created {
+            tracing::warn!(plural, status = %refusal.status(), "left out of the fresh cluster");
+        }
+    }
+}

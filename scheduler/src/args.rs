@@ -1,0 +1,107 @@
+//! The command line.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+/// Schedules Pods that need reserved bandwidth, and holds them until it is there.
+#[derive(Debug, Parser)]
+#[command(version)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Schedule the Pods of a cluster that name corridor-scheduler as their scheduler.
+    Run(RunArgs),
+    /// Show what it does, with nothing installed: an in-memory API, fake nodes, a short story.
+    Demo(DemoArgs),
+    /// Print the custom resource definitions, for `kubectl apply -f -`.
+    Crds,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct RunArgs {
+    /// How to reach the API server. Default: in-cluster, then $KUBECONFIG, then ~/.kube/config.
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// Several replicas with one leader. Not available yet: run one replica.
+    #[arg(long, value_name = "BOOL", default_value = "false", action = clap::ArgAction::Set, value_parser = leader_elect)]
+    pub leader_elect: bool,
+
+    /// Where to serve /metrics, /healthz and /readyz, in plain text: loopback only.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:10260", value_parser = loopback)]
+    pub http: SocketAddr,
+
+    /// Breaks ties between equally good nodes; the same seed and events give the same decisions.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct DemoArgs {
+    /// End after the story instead of waiting for Ctrl-C.
+    #[arg(long)]
+    pub once: bool,
+
+    /// The story's chance: tie-breaks and the corridor's noise.
+    #[arg(long, value_name = "N", default_value_t = 7)]
+    pub seed: u64,
+}
+
+fn leader_elect(text: &str) -> Result<bool, String> {
+    match text {
+        "false" => Ok(false),
+        "true" => Err("leader election is not available yet: run one replica with \
+                       --leader-elect=false"
+            .to_owned()),
+        _ => Err("expected false".to_owned()),
+    }
+}
+
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let address: SocketAddr =
+        text.parse().map_err(|_| "expected an address like 127.0.0.1:10260".to_owned())?;
+    if address.ip().is_loopback() {
+        return Ok(address);
+    }
+    Err(format!("{address} is not a loopback address, and plain HTTP is served on loopback only"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Args, clap::Error> {
+        Args::try_parse_from(line.split(' '))
+    }
+
+    #[test]
+    fn run_has_the_promised_defaults() {
+        let Command::Run(args) = parse("corridor-scheduler run").unwrap().command else {
+            panic!("run was parsed as something else")
+        };
+        assert_eq!(args.http.to_string(), "127.0.0.1:10260");
+        assert!(!args.leader_elect && args.kubeconfig.is_none());
+    }
+
+    #[test]
+    fn bad_flags_end_with_code_2_and_a_reason() {
+        let cases = [
+            ("run --http 0.0.0.0:80", "loopback only"),
+            ("run --http here", "127.0.0.1:10260"),
+            ("run --leader-elect=true", "--leader-elect=false"),
+            ("run --leader-elect=maybe", "expected false"),
+            ("run --no-such-flag", "--no-such-flag"),
+        ];
+        for (line, reason) in cases {
+            let error = parse(&format!("corridor-scheduler {line}")).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{line}");
+            assert!(error.to_string().contains(reason), "{line}: {error}");
+        }
+    }
+}
