@@ -27,78 +27,58 @@ pub struct Metrics {
 
 impl Metrics {
     pub fn new() -> Result<Self, prometheus::Error> {
-        let registry = Registry::new();
-        let counters = |name, help, labels: &[&str]| {
-            registered(&registry, IntCounterVec::new(Opts::new(name, help), labels)?)
-        };
-        let gauges = |name, help, labels: &[&str]| {
-            registered(&registry, IntGaugeVec::new(Opts::new(name, help), labels)?)
-        };
+        let make = Maker { registry: Registry::new() };
         Ok(Self {
-            attempts: counters(
+            attempts: make.counters(
                 "scheduler_schedule_attempts_total",
                 "Attempts to schedule Pods, by result: scheduled, unschedulable, error.",
                 &["result", "profile"],
             )?,
-            pending: gauges(
+            pending: make.gauges(
                 "scheduler_pending_pods",
                 "Pods that wait, by queue: active, backoff, unschedulable, gated.",
                 &["queue"],
             )?,
-            cache: gauges(
+            cache: make.gauges(
                 "scheduler_cache_size",
                 "What the scheduler knows: nodes, pods on nodes, assumed_pods whose Binding is open.",
                 &["type"],
             )?,
-            quarantined: registered(
-                &registry,
-                IntCounter::new(
-                    "corridor_quarantined_pods_total",
-                    "Pods set aside because the scheduler itself failed on them.",
-                )?,
+            quarantined: make.counter(
+                "corridor_quarantined_pods_total",
+                "Pods set aside because the scheduler itself failed on them.",
             )?,
-            reports_dropped: registered(
-                &registry,
-                IntCounter::new(
-                    "corridor_reports_dropped_total",
-                    "Events about scheduled Pods that were dropped because too many waited.",
-                )?,
+            reports_dropped: make.counter(
+                "corridor_reports_dropped_total",
+                "Events about scheduled Pods that were dropped because too many waited.",
             )?,
-            bind_seconds: registered(
-                &registry,
-                Histogram::with_opts(
-                    HistogramOpts::new(
-                        "corridor_bind_duration_seconds",
-                        "Time from a decision to the clear outcome of its Binding.",
-                    )
-                    .buckets(prometheus::exponential_buckets(0.001, 2.0, 15)?),
-                )?,
+            bind_seconds: make.seconds(
+                "corridor_bind_duration_seconds",
+                "Time from a decision to the clear outcome of its Binding.",
             )?,
-            binds: counters(
+            binds: make.counters(
                 "corridor_binds_total",
                 "Bindings by outcome: bound, refused, gone.",
                 &["outcome"],
             )?,
-            binds_in_flight: registered(
-                &registry,
-                IntGauge::new("corridor_binds_in_flight", "Bindings without a clear outcome yet.")?,
-            )?,
-            writes: counters(
+            binds_in_flight: make
+                .gauge("corridor_binds_in_flight", "Bindings without a clear outcome yet.")?,
+            writes: make.counters(
                 "corridor_writes_total",
                 "Conditions and Events written, by kind (condition, event) and result (ok, failed).",
                 &["kind", "result"],
             )?,
-            watch_events: counters(
+            watch_events: make.counters(
                 "corridor_watch_events_total",
                 "Objects received from the API server, by resource.",
                 &["resource"],
             )?,
-            watch_errors: counters(
+            watch_errors: make.counters(
                 "corridor_watch_errors_total",
                 "Watches and lists that failed and were started again, by resource.",
                 &["resource"],
             )?,
-            registry,
+            registry: make.registry,
         })
     }
 
@@ -131,12 +111,51 @@ impl Metrics {
     }
 }
 
-fn registered<C: Collector + Clone + 'static>(
-    registry: &Registry,
-    metric: C,
-) -> Result<C, prometheus::Error> {
-    registry.register(Box::new(metric.clone()))?;
-    Ok(metric)
+/// Makes metrics that are registered from the start.
+struct Maker {
+    registry: Registry,
+}
+
+impl Maker {
+    fn counter(&self, name: &str, help: &str) -> Result<IntCounter, prometheus::Error> {
+        self.registered(IntCounter::new(name, help)?)
+    }
+
+    fn gauge(&self, name: &str, help: &str) -> Result<IntGauge, prometheus::Error> {
+        self.registered(IntGauge::new(name, help)?)
+    }
+
+    fn counters(
+        &self,
+        name: &str,
+        help: &str,
+        labels: &[&str],
+    ) -> Result<IntCounterVec, prometheus::Error> {
+        self.registered(IntCounterVec::new(Opts::new(name, help), labels)?)
+    }
+
+    fn gauges(
+        &self,
+        name: &str,
+        help: &str,
+        labels: &[&str],
+    ) -> Result<IntGaugeVec, prometheus::Error> {
+        self.registered(IntGaugeVec::new(Opts::new(name, help), labels)?)
+    }
+
+    /// A millisecond to half a minute.
+    fn seconds(&self, name: &str, help: &str) -> Result<Histogram, prometheus::Error> {
+        let buckets = prometheus::exponential_buckets(0.001, 2.0, 15)?;
+        self.registered(Histogram::with_opts(HistogramOpts::new(name, help).buckets(buckets))?)
+    }
+
+    fn registered<C: Collector + Clone + 'static>(
+        &self,
+        metric: C,
+    ) -> Result<C, prometheus::Error> {
+        self.registry.register(Box::new(metric.clone()))?;
+        Ok(metric)
+    }
 }
 
 fn raise_to(counter: &IntCounter, total: u64) {
