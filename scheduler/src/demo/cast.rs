@@ -59,7 +59,7 @@ pub fn pod(name: &str, gbps: Option<u32>, class: Option<&str>) -> Pod {
             "priorityClassName": class,
             "containers": [{
                 "name": "main",
-                "image": "registry.example/app:1",
+                "image": "app:1",
                 "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
             }],
         },

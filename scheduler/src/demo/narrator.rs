@@ -17,6 +17,8 @@ const GREEN: &str = "32";
 const YELLOW: &str = "33";
 const CYAN: &str = "36";
 
+const OVERRIDES: &str = r#"{"spec":{"schedulerName":"corridor-scheduler"}}"#;
+
 /// Long enough to read a line.
 const READING_PAUSE: Duration = Duration::from_millis(1200);
 const BAR_WIDTH: u64 = 25;
@@ -67,13 +69,9 @@ impl Narrator {
         println!("  kubectl get corridors,pods -n team-a -o wide");
         println!("  kubectl describe pod -n team-a");
         println!("  curl http://{http}/metrics\n");
-        println!(
-            "{}",
-            self.paint(
-                DIM,
-                "Create a Pod with schedulerName: corridor-scheduler and watch it bind."
-            )
-        );
+        println!("Place a Pod of your own (no kubelet runs here, so a bound Pod stays Pending):\n");
+        println!("  kubectl run mine -n team-a --image=app --overrides='{OVERRIDES}'");
+        println!("\n{}", self.paint(DIM, "Ctrl-C ends the demo and removes its files."));
     }
 
     /// Gives the reader time, where there is one.

@@ -1,0 +1,33 @@
+# The habits of this project. `just` alone lists them.
+
+default:
+    @just --list
+
+# Format and lint, warnings denied.
+check:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- -D warnings
+
+# Everything that needs nothing but Rust.
+test:
+    cargo test
+
+# The scheduler against a real etcd and kube-apiserver, built on first use.
+e2e:
+    cargo test -p e2e
+
+# The story, in memory.
+demo *args:
+    cargo run --release --bin corridor-scheduler -- demo {{args}}
+
+# Regenerate config/crd/ from the types.
+crds:
+    cargo run -p crds --bin crdgen
+
+# Licences, bans and sources of dependencies (cargo install cargo-deny).
+deny:
+    cargo deny check licenses bans sources
+
+# What CI runs.
+ci:
+    bash .ci/run
