@@ -1,1 +1,34 @@
-//! Placeholder.
+//! A real etcd and kube-apiserver for tests, and the scenarios that run on them.
+//!
+//! - [`ControlPlane`] starts both and leaves nothing behind, however the test process ends.
+//! - [`SchedulerProcess`] runs the binary under test.
+//! - [`Cluster`] is what a scenario needs of a control plane: the real one, or an in-memory one.
+//! - [`scenarios`] are the stories a scheduler must get right, [`checkers`] recompute from a recorded
+//!   watch that nothing was ever promised twice.
+//!
+//! Custom resources are written here as plain JSON: a slip in a Rust type must not hide itself by
+//! being made on both sides.
+
+pub mod binaries;
+pub mod checkers;
+pub mod cluster;
+pub mod control_plane;
+pub mod error;
+pub mod objects;
+pub mod observe;
+pub mod quantity;
+pub mod recorder;
+pub mod scenarios;
+pub mod scheduler_process;
+pub mod supervised;
+
+pub use cluster::Cluster;
+pub use control_plane::ControlPlane;
+pub use error::{Error, Result};
+pub use scheduler_process::SchedulerProcess;
+
+/// The scheduler's name in `spec.schedulerName`.
+pub const SCHEDULER_NAME: &str = "corridor-scheduler";
+
+/// Where the scheduler, its ServiceAccount and the Leases of the backends live.
+pub const SYSTEM_NAMESPACE: &str = "corridor-system";

@@ -1,0 +1,6 @@
+//! The objects that scenarios are made of.
+
+pub mod corridors;
+pub mod leases;
+pub mod nodes;
+pub mod pods;

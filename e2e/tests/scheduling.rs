@@ -1,0 +1,77 @@
+//! Every scenario on a real API server, with the scheduler limited to the rights of `config/rbac/`.
+//!
+//! One control plane serves them all, one after another: a scheduler sees every namespace, and the
+//! scenarios that are about time should not compete for the machine.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test ends at the first thing that is wrong"
+)]
+
+use e2e::{Cluster, ControlPlane, Result, scenarios};
+use tokio::sync::{Mutex, OnceCell};
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+
+/// It ends with the process: see `hygiene.rs`.
+async fn control_plane() -> &'static ControlPlane {
+    static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();
+    SHARED
+        .get_or_init(|| async {
+            let plane = ControlPlane::start().await.unwrap();
+            plane.install_crds().await.unwrap();
+            plane
+        })
+        .await
+}
+
+async fn run(scenario: impl AsyncFnOnce(&Cluster) -> Result<()>) {
+    let _turn = ONE_AT_A_TIME.lock().await;
+    let cluster = control_plane().await.cluster().await.unwrap();
+    // Before and not after: what a failed scenario leaves behind may explain it.
+    cluster.clear().await.unwrap();
+    if let Err(problem) = scenario(&cluster).await {
+        panic!("{problem}");
+    }
+}
+
+#[tokio::test]
+async fn fifty_pods_over_five_nodes() {
+    run(scenarios::fifty_pods_over_five_nodes).await;
+}
+
+#[tokio::test]
+async fn pod_that_fits_nowhere_says_why() {
+    run(scenarios::pod_that_fits_nowhere_says_why).await;
+}
+
+#[tokio::test]
+async fn pod_waits_for_its_corridor() {
+    run(scenarios::pod_waits_for_its_corridor).await;
+}
+
+#[tokio::test]
+async fn held_pods_bind_in_order() {
+    run(scenarios::held_pods_bind_in_order).await;
+}
+
+#[tokio::test]
+async fn stale_backend_holds_pods() {
+    run(scenarios::stale_backend_holds_pods).await;
+}
+
+#[tokio::test]
+async fn pods_that_cannot_be_placed_say_why() {
+    run(scenarios::pods_that_cannot_be_placed_say_why).await;
+}
+
+#[tokio::test]
+async fn killed_in_the_middle_of_500_pods() {
+    run(scenarios::killed_in_the_middle_of_500_pods).await;
+}
+
+#[tokio::test]
+async fn stops_gracefully_under_load() {
+    run(scenarios::stops_gracefully_under_load).await;
+}
