@@ -16,8 +16,9 @@ use serde_json::json;
 use crate::SYSTEM_NAMESPACE;
 use crate::control_plane::AuditLog;
 use crate::error::{Doing as _, Error, Result};
+use crate::objects::bundles::{all_bundles, bundles_in};
 use crate::objects::corridors::{all_corridors, corridors_in};
-use crate::objects::leases::{BackendLease, CORRD_LEASE};
+use crate::objects::leases::{BackendLease, CORRD_LEASE, MEMQOSD_LEASE};
 use crate::objects::nodes::NodeTemplate;
 use crate::objects::pods::PodTemplate;
 use crate::observe::{PATIENCE, Seen, until, until_pods};
@@ -136,6 +137,12 @@ impl Cluster {
         BackendLease::hold(&self.admin, CORRD_LEASE).await
     }
 
+    /// Keeps the backend of MemoryBundles alive while the result is held.
+    pub async fn hold_memqosd_lease(&self) -> Result<BackendLease> {
+        self.ensure_namespace(SYSTEM_NAMESPACE).await?;
+        BackendLease::hold(&self.admin, MEMQOSD_LEASE).await
+    }
+
     /// Waits until one Pod is as `done` says, and returns it so.
     pub async fn until_pod(
         &self,
@@ -181,11 +188,13 @@ impl Cluster {
         nodes.delete_collection(&now, &everything).await.doing(doing)?;
         let leases: Api<Lease> = Api::namespaced(self.admin.clone(), SYSTEM_NAMESPACE);
         leases.delete_collection(&now, &everything).await.doing(doing)?;
-        let corridors = all_corridors(&self.admin).list(&everything).await.doing(doing)?;
-        for corridor in corridors {
-            let namespace = corridor.namespace().unwrap_or_default();
-            let corridors = corridors_in(&self.admin, &namespace);
+        for corridor in all_corridors(&self.admin).list(&everything).await.doing(doing)? {
+            let corridors = corridors_in(&self.admin, &corridor.namespace().unwrap_or_default());
             corridors.delete(&corridor.name_any(), &now).await.doing(doing)?;
+        }
+        for bundle in all_bundles(&self.admin).list(&everything).await.doing(doing)? {
+            let bundles = bundles_in(&self.admin, &bundle.namespace().unwrap_or_default());
+            bundles.delete(&bundle.name_any(), &now).await.doing(doing)?;
         }
         Ok(())
     }

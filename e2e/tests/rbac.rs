@@ -36,17 +36,19 @@ const fn right(
     Right { namespace, group, resource, verbs }
 }
 
-const NEEDED: [Right; 7] = [
+const NEEDED: [Right; 9] = [
     right(ELSEWHERE, "", "pods", &READING),
     right(ELSEWHERE, "", "pods/binding", &["create"]),
     right(ELSEWHERE, "", "pods/status", &["patch"]),
     right(ELSEWHERE, "", "nodes", &READING),
     right(ELSEWHERE, "", "events", &["create"]),
     right(ELSEWHERE, "corridoros.io", "corridors", &READING),
+    right(ELSEWHERE, "corridoros.io", "memorybundles", &READING),
+    right(ELSEWHERE, "corridoros.io", "attestationpolicies", &READING),
     right(SYSTEM_NAMESPACE, "coordination.k8s.io", "leases", &READING),
 ];
 
-const REFUSED: [Right; 20] = [
+const REFUSED: [Right; 22] = [
     right(ELSEWHERE, "", "pods", &CHANGING),
     right(SYSTEM_NAMESPACE, "", "pods", &CHANGING),
     right(ELSEWHERE, "", "pods/status", &["update"]),
@@ -62,6 +64,8 @@ const REFUSED: [Right; 20] = [
     right(ELSEWHERE, "", "events", &READING),
     right(ELSEWHERE, "corridoros.io", "corridors", &CHANGING),
     right(ELSEWHERE, "corridoros.io", "corridors/status", &CHANGING),
+    right(ELSEWHERE, "corridoros.io", "memorybundles", &CHANGING),
+    right(ELSEWHERE, "corridoros.io", "attestationpolicies", &CHANGING),
     right(ELSEWHERE, "corridoros.io", "corridors", &["override"]),
     right(ELSEWHERE, "coordination.k8s.io", "leases", &READING),
     right("kube-system", "coordination.k8s.io", "leases", &READING),

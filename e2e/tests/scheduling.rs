@@ -52,6 +52,11 @@ async fn pod_waits_for_its_corridor() {
 }
 
 #[tokio::test]
+async fn pod_waits_for_corridor_and_bundle() {
+    run(scenarios::pod_waits_for_corridor_and_bundle).await;
+}
+
+#[tokio::test]
 async fn held_pods_bind_in_order() {
     run(scenarios::held_pods_bind_in_order).await;
 }

@@ -1,6 +1,7 @@
 //! How the API server is reached.
 
 use std::path::Path;
+use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
@@ -36,8 +37,13 @@ pub async fn connect(kubeconfig: Option<&Path>) -> Result<Client, ClientError> {
     from_config(config)
 }
 
+/// A connection that is silent for this long is dead. Longer than a watch lasts, so that a quiet
+/// one is not taken for it; a list that hangs would otherwise hang for ever.
+const SILENCE_MAX: Duration = Duration::from_secs(40);
+
 pub fn from_config(mut config: Config) -> Result<Client, ClientError> {
     // kube would repeat a Binding by itself, up to 15 times: then nobody knows its outcome.
     config.default_retry = false;
+    config.read_timeout = Some(SILENCE_MAX);
     Client::try_from(config).map_err(ClientError::Client)
 }

@@ -15,6 +15,8 @@ use crate::error::{Doing as _, Result};
 
 /// The backend of Corridors.
 pub const CORRD_LEASE: &str = "corridor-backend-corrd";
+/// The backend of MemoryBundles.
+pub const MEMQOSD_LEASE: &str = "corridor-backend-memqosd";
 
 /// A Lease counts as stale after 15 s.
 const RENEW_EVERY: Duration = Duration::from_secs(3);

@@ -1,5 +1,6 @@
 //! The objects that scenarios are made of.
 
+pub mod bundles;
 pub mod corridors;
 pub mod leases;
 pub mod nodes;

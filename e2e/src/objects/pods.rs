@@ -7,11 +7,15 @@ use serde_json::{Map, Value, json};
 
 use crate::SCHEDULER_NAME;
 use crate::error::{Doing as _, Result};
+use crate::objects::bundles::Bundle;
 use crate::objects::corridors::Corridor;
 
 pub const CORRIDOR_REF: &str = "corridoros.io/corridorRef";
 pub const CORRIDOR_GBPS: &str = "corridoros.io/corridorGbps";
 pub const CORRIDOR_ID: &str = "corridoros.io/corridorId";
+pub const MEMORY_BUNDLE_REF: &str = "corridoros.io/memoryBundleRef";
+pub const MEMORY_BUNDLE_GBS: &str = "corridoros.io/memoryBundleGBs";
+pub const FFM_HANDLE: &str = "corridoros.io/ffmHandle";
 pub const GRANT: &str = "corridoros.io/grant";
 
 /// A Pod to be, for our scheduler unless it says otherwise.
@@ -54,6 +58,12 @@ impl PodTemplate {
         self.annotation(CORRIDOR_REF, &corridor.reference()).annotation(CORRIDOR_GBPS, gbps)
     }
 
+    /// Asks for so many GB/s of a bundle.
+    #[must_use]
+    pub fn bundle(self, bundle: &Bundle, gbs: &str) -> Self {
+        self.annotation(MEMORY_BUNDLE_REF, &bundle.reference()).annotation(MEMORY_BUNDLE_GBS, gbs)
+    }
+
     /// Both the class and the number: the API server wants them to agree, and a model of it without
     /// admission knows only the number.
     #[must_use]
@@ -75,7 +85,7 @@ impl PodTemplate {
             "containers".into(),
             json!([{
                 "name": "main",
-                "image": "registry.invalid/never-pulled:1",
+                "image": "never-pulled:1",
                 "resources": { "requests": requests },
             }]),
         );

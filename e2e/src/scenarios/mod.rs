@@ -4,6 +4,7 @@
 //! on a real API server and on a model of it. A time limit that is not part of a story is only there
 //! to end a wait that is in vain.
 
+mod bundles;
 mod corridors;
 mod crashes;
 mod lines;
@@ -11,6 +12,7 @@ mod placing;
 mod refusals;
 mod stopping;
 
+pub use bundles::pod_waits_for_corridor_and_bundle;
 pub use corridors::pod_waits_for_its_corridor;
 pub use crashes::killed_in_the_middle_of_500_pods;
 pub use lines::{held_pods_bind_in_order, stale_backend_holds_pods};

@@ -56,7 +56,8 @@ pub(crate) fn name(kind: Kind) -> &'static str {
     match kind {
         Kind::Nodes => "nodes",
         Kind::Pods => "pods",
-        Kind::Corridors => "corridors.corridoros.io",
+        Kind::Objects(kind) => kind.crd(),
+        Kind::Policies => "attestationpolicies.corridoros.io",
         Kind::Backends => "leases.coordination.k8s.io",
     }
 }
@@ -64,16 +65,18 @@ pub(crate) fn name(kind: Kind) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::ObjectKind;
 
     #[test]
     fn an_absent_crd_is_named_and_does_not_stand_in_the_way() {
         let health = Health::default();
         assert!(!health.is_ready());
-        for kind in [Kind::Nodes, Kind::Pods, Kind::Backends] {
+        let corridors = Kind::Objects(ObjectKind::Corridor);
+        for kind in Kind::ALL.into_iter().filter(|kind| *kind != corridors) {
             health.set(kind, KindState::Synced);
         }
         assert!(!health.is_ready());
-        health.set(Kind::Corridors, KindState::Absent);
+        health.set(corridors, KindState::Absent);
         assert!(health.is_ready());
         assert!(health.report().contains("[absent] corridors.corridoros.io\n"));
     }

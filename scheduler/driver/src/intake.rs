@@ -1,7 +1,8 @@
 //! What comes in, made into the engine's events.
 
-use engine::{Event, Kind};
-use model::{NodeName, PodUid};
+use engine::{Bind, Event, Kind};
+use kube::Resource;
+use model::{NodeName, ObjectKind, ObjectRef, PodUid, Reservable};
 use tracing::info;
 
 use crate::act::BindReport;
@@ -9,9 +10,10 @@ use crate::binding::Outcome;
 use crate::clock::age;
 use crate::health::KindState;
 use crate::run::{Driver, Input};
+use crate::tracker::{self, Tracker};
 use crate::translate;
 use crate::watch::{News, WatchNews};
-use crate::wire::{WireCorridor, WireLease, WireNode, WirePod};
+use crate::wire::{WireLease, WireNode, WirePod, WirePolicy};
 
 impl Driver {
     pub(crate) fn take(&mut self, input: Input) {
@@ -19,7 +21,7 @@ impl Driver {
             Input::Watch(news) => self.take_news(news),
             Input::BindUnclear(uid) => self.handle(Event::BindUnknown(uid)),
             Input::BindEnded(report) => self.take_bind(*report),
-            Input::ConditionWritten { uid, pod } => self.take_condition(&uid, pod),
+            Input::ConditionWritten { uid, pod } => self.take_condition(uid, pod),
             Input::WriteEnded => self.slots.end_write(),
         }
     }
@@ -32,23 +34,25 @@ impl Driver {
         }
         match outcome {
             Outcome::Bound => self.handle(Event::BindDone(bind.uid)),
-            Outcome::Gone => self.handle(Event::PodGone(bind.uid)),
-            Outcome::Refused { message } => {
-                info!(pod = %bind.pod, node = %bind.node, %message, "Binding refused; trying again");
-                let refusal = engine::Refusal { message };
-                self.handle(Event::BindRefused { pod: bind.uid, refusal });
-            }
+            // That it is gone, the watch tells.
+            Outcome::Gone => self.refused(bind, "the Pod is gone".to_owned()),
+            Outcome::Refused { message } => self.refused(bind, message),
         }
     }
 
-    fn take_condition(&mut self, uid: &PodUid, pod: Option<Box<WirePod>>) {
+    fn refused(&mut self, bind: Bind, message: String) {
+        info!(pod = %bind.pod, node = %bind.node, %message, "Binding refused; trying again");
+        let refusal = engine::Refusal { message };
+        self.handle(Event::BindRefused { pod: bind.uid, refusal });
+    }
+
+    /// The Pod as the write left it comes first, so that it is bound on that version.
+    fn take_condition(&mut self, uid: PodUid, pod: Option<Box<WirePod>>) {
         let written = pod.and_then(|pod| self.take_reply(*pod));
-        if written.is_none() {
-            self.handle(Event::ReportLost(uid.clone()));
-        }
-        if let Some(bind) = self.slots.condition_written(uid, written.as_ref()) {
-            self.send_bind(bind);
-        }
+        self.handle(match written {
+            Some(_) => Event::ReportWritten(uid),
+            None => Event::ReportLost(uid),
+        });
     }
 
     /// A Pod from the reply to a call of ours.
@@ -65,7 +69,13 @@ impl Driver {
         match news {
             WatchNews::Pod(news) => self.take_pod(news),
             WatchNews::Node(news) => self.take_node(news),
-            WatchNews::Corridor(news) => self.take_corridor(news),
+            WatchNews::Corridor(news) => {
+                self.take_object(ObjectKind::Corridor, news, translate::corridor);
+            }
+            WatchNews::Bundle(news) => {
+                self.take_object(ObjectKind::MemoryBundle, news, translate::bundle);
+            }
+            WatchNews::Policy(news) => self.take_policy(news),
             WatchNews::Lease(news) => self.take_lease(news),
         }
     }
@@ -122,31 +132,68 @@ impl Driver {
         }
     }
 
-    fn take_corridor(&mut self, news: News<WireCorridor>) {
+    fn take_object<K: Resource>(
+        &mut self,
+        kind: ObjectKind,
+        news: News<K>,
+        translate: fn(K) -> Reservable,
+    ) {
+        let gone = |(key, _)| Event::ObjectGone(ObjectRef { kind, key });
         match news {
-            News::ListBegins => self.corridors.begin_list(),
+            News::ListBegins => self.objects(kind).begin_list(),
             News::Seen(wire) => {
-                self.count(Kind::Corridors);
-                if self.corridors.seen(&wire.metadata).0 {
-                    self.handle(Event::CorridorSeen(translate::corridor(*wire)));
+                self.count(Kind::Objects(kind));
+                if self.objects(kind).seen(wire.meta()).0 {
+                    self.handle(Event::ObjectSeen(translate(*wire)));
                 }
             }
             News::Gone(wire) => {
-                if let Some((key, _)) = self.corridors.gone(&wire.metadata) {
-                    self.handle(Event::CorridorGone(key));
+                if let Some(event) = self.objects(kind).gone(wire.meta()).map(gone) {
+                    self.handle(event);
                 }
             }
             News::ListEnds => {
-                for (key, _) in self.corridors.end_list() {
-                    self.handle(Event::CorridorGone(key));
+                for event in self.objects(kind).end_list().into_iter().map(gone) {
+                    self.handle(event);
                 }
-                self.synced(Kind::Corridors);
+                self.synced(Kind::Objects(kind));
             }
-            News::Absent => {
-                self.health.set(Kind::Corridors, KindState::Absent);
-                self.handle(Event::Absent(Kind::Corridors));
+            News::Absent => self.absent(Kind::Objects(kind)),
+            News::Failed => self.count_failure(Kind::Objects(kind)),
+        }
+    }
+
+    fn objects(&mut self, kind: ObjectKind) -> &mut Tracker {
+        match kind {
+            ObjectKind::Corridor => &mut self.corridors,
+            ObjectKind::MemoryBundle => &mut self.bundles,
+        }
+    }
+
+    fn take_policy(&mut self, news: News<WirePolicy>) {
+        match news {
+            News::ListBegins => self.policies.begin_list(),
+            News::Seen(wire) => {
+                self.count(Kind::Policies);
+                if self.policies.seen(&wire.metadata).0 {
+                    let allowed_tenants = translate::allowed_tenants(&wire);
+                    let policy = tracker::key(&wire.metadata);
+                    self.handle(Event::PolicySeen { policy, allowed_tenants });
+                }
             }
-            News::Failed => self.count_failure(Kind::Corridors),
+            News::Gone(wire) => {
+                if let Some((key, _)) = self.policies.gone(&wire.metadata) {
+                    self.handle(Event::PolicyGone(key));
+                }
+            }
+            News::ListEnds => {
+                for (key, _) in self.policies.end_list() {
+                    self.handle(Event::PolicyGone(key));
+                }
+                self.synced(Kind::Policies);
+            }
+            News::Absent => self.absent(Kind::Policies),
+            News::Failed => self.count_failure(Kind::Policies),
         }
     }
 
@@ -154,27 +201,39 @@ impl Driver {
         match news {
             News::ListBegins => self.leases.begin_list(),
             News::Seen(wire) => {
+                let Some(kind) = backend(wire.metadata.name.as_deref()) else { return };
                 self.count(Kind::Backends);
-                if self.leases.seen(&wire.metadata).0 {
-                    self.handle(match wire.spec.renew_time {
-                        Some(renewed) => Event::BackendSeen { age: age(renewed.0) },
-                        None => Event::BackendGone,
-                    });
+                let is_news = self.leases.seen(&wire.metadata).0;
+                match wire.spec.renew_time.map(|renewed| renewed.0).filter(|_| is_news) {
+                    // Seen again, it is not fresher than it was: only a renewal is.
+                    Some(renewed) if self.renewals.insert(kind, renewed) != Some(renewed) => {
+                        self.handle(Event::BackendSeen { kind, age: age(renewed) });
+                    }
+                    None if is_news => self.handle(Event::BackendGone(kind)),
+                    _ => {}
                 }
             }
             News::Gone(wire) => {
-                if self.leases.gone(&wire.metadata).is_some() {
-                    self.handle(Event::BackendGone);
+                let gone = self.leases.gone(&wire.metadata);
+                if let Some(kind) = gone.and_then(|(key, _)| backend(Some(&key.name))) {
+                    self.handle(Event::BackendGone(kind));
                 }
             }
             News::ListEnds => {
-                if !self.leases.end_list().is_empty() {
-                    self.handle(Event::BackendGone);
+                for (key, _) in self.leases.end_list() {
+                    if let Some(kind) = backend(Some(&key.name)) {
+                        self.handle(Event::BackendGone(kind));
+                    }
                 }
                 self.synced(Kind::Backends);
             }
             News::Absent | News::Failed => self.count_failure(Kind::Backends),
         }
+    }
+
+    fn absent(&mut self, kind: Kind) {
+        self.health.set(kind, KindState::Absent);
+        self.handle(Event::Absent(kind));
     }
 
     fn synced(&mut self, kind: Kind) {
@@ -188,5 +247,14 @@ impl Driver {
 
     fn count_failure(&self, kind: Kind) {
         self.metrics.watch_errors.with_label_values(&[crate::health::name(kind)]).inc();
+    }
+}
+
+/// Which objects a Lease speaks for.
+fn backend(lease: Option<&str>) -> Option<ObjectKind> {
+    match lease? {
+        crds::backend_lease::CORRD => Some(ObjectKind::Corridor),
+        crds::backend_lease::MEMQOSD => Some(ObjectKind::MemoryBundle),
+        _ => None,
     }
 }

@@ -1,14 +1,16 @@
 //! The one loop: news | timer | outcome → engine → calls.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Engine, EngineConfig, Event, Poll, Report, Work};
+use engine::{Engine, EngineConfig, Event, Held, Poll, Report, Work};
+use jiff::Timestamp;
 use kube::Client;
-use model::{ObjectKey, PodUid};
+use model::{ObjectKind, PodUid};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{Instant as Deadline, sleep_until};
 use tracing::{error, info};
@@ -72,7 +74,11 @@ pub struct Driver {
     pub(crate) pods: Tracker,
     pub(crate) nodes: Tracker,
     pub(crate) corridors: Tracker,
+    pub(crate) bundles: Tracker,
+    pub(crate) policies: Tracker,
     pub(crate) leases: Tracker,
+    /// When each backend last renewed its Lease, by its own clock.
+    pub(crate) renewals: BTreeMap<ObjectKind, Timestamp>,
     sender: Sender<Input>,
     receiver: Receiver<Input>,
     stopping: bool,
@@ -97,7 +103,10 @@ impl Driver {
             pods: Tracker::default(),
             nodes: Tracker::default(),
             corridors: Tracker::default(),
+            bundles: Tracker::default(),
+            policies: Tracker::default(),
             leases: Tracker::default(),
+            renewals: BTreeMap::new(),
             sender,
             receiver,
             stopping: false,
@@ -138,6 +147,7 @@ impl Driver {
             }
             more_to_do = self.decide();
             self.report();
+            more_to_do |= !self.stopping && self.slots.can_write() && self.engine.has_reports();
             self.metrics.publish(&self.engine.stats());
         }
     }
@@ -155,12 +165,15 @@ impl Driver {
 
     /// Decides while Bindings can be sent. Whether there is more to decide at once.
     fn decide(&mut self) -> bool {
+        if self.stopping || !self.slots.can_bind() {
+            // Time goes on all the same: what is due now must not wake us again and again.
+            self.poll_within(0);
+        }
         while !self.stopping && self.slots.can_bind() {
             match self.poll() {
                 Poll::Bind(bind) => {
-                    if let Some(bind) = self.slots.begin_bind(bind) {
-                        self.send_bind(bind);
-                    }
+                    self.slots.begin_bind(&bind.uid);
+                    self.send_bind(bind);
                 }
                 Poll::Yield => return true,
                 Poll::Idle => break,
@@ -171,17 +184,25 @@ impl Driver {
         false
     }
 
-    /// A panic in the engine costs one Pod, not the process.
     fn poll(&mut self) -> Poll {
-        let (now, budget) = (self.clock.now(), Work { attempts_max: ATTEMPTS_PER_POLL });
-        self.guarded(|engine| engine.poll(now, budget)).unwrap_or(Poll::Yield)
+        self.poll_within(ATTEMPTS_PER_POLL)
     }
 
+    fn poll_within(&mut self, attempts_max: u32) -> Poll {
+        let now = self.clock.now();
+        self.guarded(|engine| engine.poll(now, Work { attempts_max })).unwrap_or(Poll::Yield)
+    }
+
+    /// An event on which the engine fails is handed over once more: what it rebuilds must know it.
     pub(crate) fn handle(&mut self, event: Event) {
         let now = self.clock.now();
-        self.guarded(|engine| engine.handle(now, event));
+        let again = event.clone();
+        if self.guarded(|engine| engine.handle(now, event)).is_none() {
+            self.guarded(|engine| engine.handle(now, again));
+        }
     }
 
+    /// A panic in the engine costs one Pod, not the process.
     fn guarded<R>(&mut self, call: impl FnOnce(&mut Engine) -> R) -> Option<R> {
         let engine = &mut self.engine;
         if let Ok(result) = catch_unwind(AssertUnwindSafe(|| call(engine))) {
@@ -192,7 +213,7 @@ impl Driver {
         None
     }
 
-    pub(crate) fn send_bind(&mut self, bind: engine::Bind) {
+    fn send_bind(&mut self, bind: engine::Bind) {
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();
         tokio::spawn(async move {
@@ -207,10 +228,10 @@ impl Driver {
     /// Tells people what there is to tell, behind the Bindings.
     fn report(&mut self) {
         while !self.stopping && self.slots.can_write() {
-            let Some(report) = self.engine.poll_report() else { return };
+            let Some(report) = self.guarded(Engine::poll_report).flatten() else { return };
             match report {
                 Report::Scheduled { pod, uid, node } => {
-                    self.slots.begin_write(&uid, false);
+                    self.slots.begin_write();
                     let event = act::scheduled(&pod, &uid, &node);
                     let (client, sender) = (self.client.clone(), self.sender.clone());
                     let metrics = self.metrics.clone();
@@ -220,27 +241,29 @@ impl Driver {
                         let _ = sender.send(Input::WriteEnded).await;
                     });
                 }
-                Report::Held { pod, uid, message, first } => {
-                    self.slots.begin_write(&uid, true);
-                    self.tell_held(pod, uid, message, first);
+                Report::Held(held) => {
+                    self.slots.begin_write();
+                    self.tell_held(held);
                 }
             }
         }
     }
 
-    fn tell_held(&self, pod: ObjectKey, uid: PodUid, message: Arc<str>, first: bool) {
-        info!(%pod, %message, "held");
+    fn tell_held(&self, held: Held) {
+        info!(pod = %held.pod, message = %held.message, "held");
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();
         tokio::spawn(async move {
-            let written = act::write_condition(&client, &pod, &uid, &message, first).await;
+            let written = act::write_condition(&client, &held).await;
             count_write(&metrics, "condition", written.is_ok());
-            let written = written.ok().map(Box::new);
-            let told = Input::ConditionWritten { uid: uid.clone(), pod: written };
-            let _ = sender.send(told).await;
-            let event = act::failed_scheduling(&pod, &uid, &message);
-            let written = act::write_event(&client, &event).await;
-            count_write(&metrics, "event", written.is_ok());
+            let pod = written.ok().map(Box::new);
+            let told = pod.is_some();
+            let _ = sender.send(Input::ConditionWritten { uid: held.uid.clone(), pod }).await;
+            if told {
+                let event = act::failed_scheduling(&held.pod, &held.uid, &held.message);
+                let written = act::write_event(&client, &event).await;
+                count_write(&metrics, "event", written.is_ok());
+            }
             let _ = sender.send(Input::WriteEnded).await;
         });
     }

@@ -31,8 +31,7 @@ impl Tracker {
             relisting.insert(key.clone());
         }
         let before = self.known.get(&key);
-        if before.is_some_and(|before| before.uid == version.uid && before.number > version.number)
-        {
+        if before.is_some_and(|before| before.number > version.number) {
             return (false, None);
         }
         let replaced = before.filter(|before| before.uid != version.uid).cloned();
@@ -83,7 +82,7 @@ impl Tracker {
     }
 }
 
-fn key(meta: &ObjectMeta) -> ObjectKey {
+pub(crate) fn key(meta: &ObjectMeta) -> ObjectKey {
     ObjectKey::new(
         meta.namespace.as_deref().unwrap_or_default(),
         meta.name.as_deref().unwrap_or_default(),

@@ -2,18 +2,17 @@
 
 use std::time::Duration;
 
-use futures::{StreamExt, TryStreamExt};
+use futures::StreamExt;
 use kube::api::Api;
-use kube::runtime::WatchStreamExt;
-use kube::runtime::utils::Backoff;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::Sender;
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 use tracing::{info, warn};
 
-use crate::wire::{WireCorridor, WireLease, WireNode, WirePod};
+use crate::wire::{WireBundle, WireCorridor, WireLease, WireNode, WirePod, WirePolicy};
 
 /// News of one resource.
 #[derive(Debug)]
@@ -32,6 +31,8 @@ pub(crate) enum WatchNews {
     Pod(News<WirePod>),
     Node(News<WireNode>),
     Corridor(News<WireCorridor>),
+    Bundle(News<WireBundle>),
+    Policy(News<WirePolicy>),
     Lease(News<WireLease>),
 }
 
@@ -40,48 +41,53 @@ pub(crate) fn start<T>(client: &Client, sender: &Sender<T>) -> JoinSet<()>
 where
     T: From<WatchNews> + Send + 'static,
 {
-    let everywhere = watcher::Config::default;
-    // Only one backend so far; the others' Leases concern nobody yet.
-    let corrd = format!("metadata.name={}", crds::backend_lease::CORRD);
-    let leases = Api::namespaced(client.clone(), crds::SYSTEM_NAMESPACE);
     let mut watches = JoinSet::new();
-    watches.spawn(follow(Api::all(client.clone()), everywhere(), sender.clone(), |news| {
-        WatchNews::Pod(news).into()
-    }));
-    watches.spawn(follow(Api::all(client.clone()), everywhere(), sender.clone(), |news| {
-        WatchNews::Node(news).into()
-    }));
-    watches.spawn(follow(Api::all(client.clone()), everywhere(), sender.clone(), |news| {
-        WatchNews::Corridor(news).into()
-    }));
-    watches.spawn(follow(leases, everywhere().fields(&corrd), sender.clone(), |news| {
-        WatchNews::Lease(news).into()
-    }));
+    everywhere(&mut watches, client, sender, WatchNews::Pod);
+    everywhere(&mut watches, client, sender, WatchNews::Node);
+    everywhere(&mut watches, client, sender, WatchNews::Corridor);
+    everywhere(&mut watches, client, sender, WatchNews::Bundle);
+    everywhere(&mut watches, client, sender, WatchNews::Policy);
+    // A field selector names one object, and there are a handful of Leases: all of them.
+    let leases = Api::namespaced(client.clone(), crds::SYSTEM_NAMESPACE);
+    watches.spawn(follow(leases, sender.clone(), |news| WatchNews::Lease(news).into()));
     watches
 }
 
-/// Follows one resource for as long as somebody listens.
-async fn follow<K, T>(
-    api: Api<K>,
-    config: watcher::Config,
-    sender: Sender<T>,
-    wrap: impl Fn(News<K>) -> T,
+/// Follows a resource in the whole cluster.
+fn everywhere<K, T>(
+    watches: &mut JoinSet<()>,
+    client: &Client,
+    sender: &Sender<T>,
+    wrap: fn(News<K>) -> WatchNews,
 ) where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
+    T: From<WatchNews> + Send + 'static,
+{
+    let api = Api::all(client.clone());
+    watches.spawn(follow(api, sender.clone(), move |news| wrap(news).into()));
+}
+
+/// Follows one resource for as long as somebody listens.
+async fn follow<K, T>(api: Api<K>, sender: Sender<T>, wrap: impl Fn(News<K>) -> T)
+where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
 {
     let resource = K::plural(&()).into_owned();
     let mut was_absent = false;
-    let stream = watcher(api, config).backoff(Pauses::default()).into_stream();
-    let mut stream = std::pin::pin!(stream);
+    let mut pause = PAUSE_FIRST;
+    let config = watcher::Config::default().timeout(WATCH_SECONDS_MAX);
+    let mut stream = std::pin::pin!(watcher(api, config));
     while let Some(event) = stream.next().await {
+        // A list that begins is no success yet: only what it brings shortens the pauses again.
+        if matches!(event, Ok(Event::InitDone | Event::Apply(_) | Event::Delete(_))) {
+            (pause, was_absent) = (PAUSE_FIRST, false);
+        }
+        let failed = event.is_err();
         let news = match event {
             Ok(Event::Init) => News::ListBegins,
             Ok(Event::InitApply(object) | Event::Apply(object)) => News::Seen(Box::new(object)),
             Ok(Event::Delete(object)) => News::Gone(Box::new(object)),
-            Ok(Event::InitDone) => {
-                was_absent = false;
-                News::ListEnds
-            }
+            Ok(Event::InitDone) => News::ListEnds,
             Err(error) if is_not_served(&error) => {
                 if !std::mem::replace(&mut was_absent, true) {
                     info!(resource, "not installed; Pods that refer to it will wait");
@@ -96,46 +102,24 @@ async fn follow<K, T>(
         if sender.send(wrap(news)).await.is_err() {
             return;
         }
+        if failed {
+            sleep(pause).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
     }
 }
 
+/// Only a list can tell: a watch that cannot be started goes on from where it was.
 fn is_not_served(error: &watcher::Error) -> bool {
-    let (watcher::Error::InitialListFailed(kube::Error::Api(status))
-    | watcher::Error::WatchStartFailed(kube::Error::Api(status))) = error
-    else {
-        return false;
-    };
-    status.code == 404
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status)) => status.code == 404,
+        _ => false,
+    }
 }
 
 /// A CRD that is installed, or an API server that is back, is noticed within this time.
 const PAUSE_MAX: Duration = Duration::from_secs(3);
 const PAUSE_FIRST: Duration = Duration::from_millis(100);
-
-/// Pauses between tries, doubling.
-#[derive(Debug)]
-struct Pauses {
-    next: Duration,
-}
-
-impl Default for Pauses {
-    fn default() -> Self {
-        Self { next: PAUSE_FIRST }
-    }
-}
-
-impl Iterator for Pauses {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        let pause = self.next;
-        self.next = (pause * 2).min(PAUSE_MAX);
-        Some(pause)
-    }
-}
-
-impl Backoff for Pauses {
-    fn reset(&mut self) {
-        *self = Self::default();
-    }
-}
+/// The API server ends each watch after this long, and we go on from there: one that has fallen
+/// silent is noticed soon after.
+const WATCH_SECONDS_MAX: u32 = 25;

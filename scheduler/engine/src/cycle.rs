@@ -1,17 +1,17 @@
-//! One attempt to place one Pod: the Pod itself, its Corridor, the Nodes, the reservation.
+//! One attempt to place one Pod: the Pod itself, what it refers to, the Nodes, the reservation.
 
 use std::sync::Arc;
 
-use model::{Corridor, Grant, GrantedCorridor, NodeName, Pod, PodSpec, PodUid};
+use model::{Grant, Granted, Need, NodeName, Pod, PodSpec, PodUid, Reservable};
 
-use crate::corridors::may_use;
 use crate::decision::Bind;
 use crate::engine::Engine;
 use crate::filters::{self, Ask, Candidate, NodeReason};
-use crate::ledger::{Holding, NodeUse};
+use crate::ledger::{Holder, Holding, NodeUse};
+use crate::line::Rank;
 use crate::queue::{Order, backoff_after};
 use crate::record::Stage;
-use crate::rejection::{CorridorCause, CorridorRejection, NodesRejection, Rejection, WakeOn};
+use crate::rejection::{Cause, NodesRejection, Rejection, WakeOn};
 use crate::scores;
 
 /// What all Nodes say of a Pod.
@@ -25,22 +25,28 @@ pub(crate) struct Survey<'a> {
 impl Engine {
     pub(crate) fn attempt(&mut self, uid: &PodUid) -> Option<Bind> {
         let record = self.pods.get_mut(uid)?;
+        if record.report.in_flight {
+            self.move_to(uid, Stage::Reporting);
+            return None;
+        }
         self.trying = Some(uid.clone());
         let (pod, order, woken_for) = (record.pod.clone(), record.order, record.woken_for.take());
-        let need = pod.spec.corridor.as_ref();
-        let released = need.is_some_and(|need| {
-            self.corridors.with_line(&need.corridor, |line| line.mark_tried(order))
-        });
+        let mut released = Vec::new();
+        for need in &pod.spec.needs {
+            if self.objects.with_line(&need.object, |line| line.mark_tried(order)) {
+                released.push(&need.object);
+            }
+        }
         let decision = match self.verdict(order, &pod.spec) {
-            Ok((node, granted)) => Some(self.reserve(&pod, order, node, granted)),
+            Ok((node, objects)) => Some(self.reserve(&pod, order, node, &objects)),
             Err(rejection) => {
                 self.hold(uid, rejection);
                 None
             }
         };
         // What woke this Pod may be left over: then it is the next one's turn.
-        if let Some(need) = need.filter(|_| released && decision.is_none()) {
-            self.release_line(&need.corridor);
+        for object in released.into_iter().filter(|_| decision.is_none()) {
+            self.release_line(object);
         }
         let took = decision.as_ref().map(|bind| &bind.node);
         if let Some(node) = woken_for.filter(|node| took != Some(node)) {
@@ -55,73 +61,19 @@ impl Engine {
         &mut self,
         order: Order,
         spec: &PodSpec,
-    ) -> Result<(NodeName, Option<GrantedCorridor>), Rejection> {
+    ) -> Result<(NodeName, Vec<Reservable>), Rejection> {
         if let Some(hold) = &spec.hold {
             return Err(Rejection::Pod(hold.clone()));
         }
-        let corridor = self.gate(order, spec).map_err(Rejection::Corridor)?.cloned();
-        let granted = corridor.as_ref().zip(spec.corridor.as_ref()).map(|(corridor, need)| {
-            GrantedCorridor { uid: corridor.uid.clone(), amount: need.reserves() }
-        });
-        let ask = Ask { shape: &spec.shape, corridor: corridor.as_ref() };
-        let Survey { best, rejected, .. } = self.survey(ask);
+        let objects = self.gate(order, spec).map_err(Rejection::Object)?;
+        let Survey { best, rejected, .. } =
+            self.survey(Ask { shape: &spec.shape, objects: &objects });
         let best: Vec<NodeName> = best.into_iter().cloned().collect();
+        let objects = objects.into_iter().cloned().collect();
         match best.len() {
             0 => Err(Rejection::Nodes(rejected)),
-            ties => Ok((best[self.rng.below(ties)].clone(), granted)),
+            ties => Ok((best[self.rng.below(ties)].clone(), objects)),
         }
-    }
-
-    /// Whether the Corridor that the Pod refers to lets it pass now: `None` if it refers to none.
-    pub(crate) fn gate(
-        &self,
-        order: Order,
-        spec: &PodSpec,
-    ) -> Result<Option<&Corridor>, CorridorRejection> {
-        let Some(need) = &spec.corridor else { return Ok(None) };
-        let key = &need.corridor;
-        let known = self.corridors.get(key).filter(|_| may_use(&spec.namespace, key));
-        let mut rejection = CorridorRejection {
-            corridor: key.clone(),
-            policy: need.failure_policy,
-            cause: CorridorCause::Short,
-            phase: known.map(|corridor| corridor.phase),
-            needed: need.amount,
-            free: model::Gbps::ZERO,
-            floor: known.map(|corridor| corridor.floor_asked).unwrap_or_default(),
-            achievable: known.map(|corridor| corridor.achievable).unwrap_or_default(),
-        };
-        if !may_use(&spec.namespace, key) {
-            rejection.cause = CorridorCause::OtherNamespace;
-            return Err(rejection);
-        }
-        if known.is_some_and(|corridor| need.reserves() > corridor.floor_asked) {
-            rejection.cause = CorridorCause::MoreThanFloor;
-            return Err(rejection);
-        }
-        let promise = match self.corridors.promise(key, self.now) {
-            Ok(promise) => promise,
-            Err(cause) => return Err(CorridorRejection { cause, ..rejection }),
-        };
-        rejection.floor = promise.reservable;
-        rejection.free =
-            promise.reservable.saturating_sub(self.ledger.reserved(&promise.corridor.uid));
-        if need.reserves() > rejection.free {
-            return Err(rejection);
-        }
-        let line = self.corridors.line(key).filter(|_| !need.reserves().is_zero());
-        if let Some(line) = line
-            && let Some(head) = line.head_before(order)
-            && self.is_kept_for(key, head.order, &head.pod)
-            && let Some(record) = self.pods.get(&head.pod)
-        {
-            rejection.cause = CorridorCause::KeptForHead {
-                head: record.pod.key.clone(),
-                times_passed: line.times_passed(head.order),
-            };
-            return Err(rejection);
-        }
-        Ok(Some(promise.corridor))
     }
 
     pub(crate) fn survey(&self, ask: Ask<'_>) -> Survey<'_> {
@@ -154,66 +106,77 @@ impl Engine {
     }
 
     pub(crate) fn fits_some_node(&self, spec: &PodSpec) -> bool {
-        let corridor = spec.corridor.as_ref().and_then(|need| self.corridors.get(&need.corridor));
-        self.survey(Ask { shape: &spec.shape, corridor }).feasible > 0
+        let objects = self.objects_of(spec);
+        self.survey(Ask { shape: &spec.shape, objects: &objects }).feasible > 0
     }
 
-    /// Takes what the Pod was promised. The limits are asserted again: were one exceeded, the
-    /// fault would be ours, and everything taken is put back before anybody can see it.
+    /// Takes what the Pod was promised, all of it or nothing. The limits are asserted again: were
+    /// one exceeded, the fault would be ours, and everything taken is put back before anybody can
+    /// see it.
     fn reserve(
         &mut self,
         pod: &Arc<Pod>,
         order: Order,
         node: NodeName,
-        granted: Option<GrantedCorridor>,
+        objects: &[Reservable],
     ) -> Bind {
-        let mark = self.ledger.mark();
-        self.ledger.take_node(&node, &pod.spec.shape);
-        if let Some(granted) = &granted {
-            self.ledger.take_corridor(granted);
+        let mut grant = Grant::default();
+        for object in objects {
+            let amount = pod.spec.need_of(&object.object).map(Need::reserves).unwrap_or_default();
+            let granted = Granted { uid: object.uid.clone(), amount };
+            *grant.part_mut(object.object.kind) = Some(granted);
         }
-        if let Some(limit) = self.exceeded(&node, pod) {
+        let holding = Holding {
+            holder: Holder { uid: pod.uid.clone(), key: pod.key.clone() },
+            node: node.clone(),
+            shape: pod.spec.shape.clone(),
+            granted: grant.parts().cloned().collect(),
+        };
+        let mark = self.ledger.mark();
+        self.ledger.take(&holding);
+        if let Some(limit) = self.exceeded(&node, pod, objects) {
             self.ledger.rollback(mark);
             unreachable!("placing {} on {node} would exceed {limit}", pod.key);
         }
         self.ledger.commit();
-        let corridor = pod.spec.corridor.as_ref().map(|need| &need.corridor);
-        if let (Some(key), Some(granted)) = (corridor, &granted)
-            && !granted.amount.is_zero()
-        {
-            let now = self.now;
-            self.corridors.with_line(key, |line| {
-                if let Some(head) = line.head_before(order) {
-                    line.count_pass(head.order, now);
-                }
-            });
-        }
-        let corridor_id = corridor
-            .and_then(|key| self.corridors.get(key))
-            .and_then(|corridor| corridor.corridor_id.clone());
+        self.room_changes += 1;
+        self.count_passes(pod, order);
         self.stats.attempts_scheduled += 1;
         if let Some(record) = self.pods.get_mut(&pod.uid) {
             record.rejection = None;
-            record.holding = Some(Holding {
-                node: node.clone(),
-                shape: pod.spec.shape.clone(),
-                corridor: granted.clone(),
-            });
+            record.holding = Some(holding);
         }
         self.move_to(&pod.uid, Stage::Binding { outcome_unclear: false });
+        let handles = objects.iter().filter_map(|it| Some((it.object.kind, it.handle.clone()?)));
+        let has_references = !objects.is_empty();
         Bind {
             pod: pod.key.clone(),
             uid: pod.uid.clone(),
             node,
             spec: pod.spec.clone(),
-            resource_version: corridor.map(|_| pod.resource_version.clone()),
-            corridor_id,
-            grant: granted.map(|granted| Grant { corridor: Some(granted), bundle: None }),
+            resource_version: has_references.then(|| pod.resource_version.clone()),
+            handles: handles.collect(),
+            grant: has_references.then_some(grant),
+        }
+    }
+
+    /// Whoever waits before this Pod for bandwidth that it took was passed.
+    fn count_passes(&mut self, pod: &Pod, order: Order) {
+        let now = self.now;
+        for need in pod.spec.needs.iter().filter(|need| !need.reserves().is_zero()) {
+            let object = &need.object;
+            let over_quota = |namespace: &str| self.is_over_quota(object, namespace);
+            let rank = Rank { over_quota: over_quota(&pod.spec.namespace), order };
+            let passed =
+                self.objects.line(object).and_then(|line| line.head_before(rank, &over_quota));
+            if let Some(head) = passed {
+                self.objects.with_line(object, |line| line.count_pass(head.rank.order, now));
+            }
         }
     }
 
     /// The limit that is exceeded with what has just been taken for the Pod, if any.
-    fn exceeded(&self, node: &NodeName, pod: &Pod) -> Option<String> {
+    fn exceeded(&self, node: &NodeName, pod: &Pod, objects: &[Reservable]) -> Option<String> {
         let (has, used) = (self.nodes.get(node)?, self.ledger.node(node)?);
         let asked = &pod.spec.shape.requests;
         if used.pods > has.pods_max
@@ -222,10 +185,11 @@ impl Engine {
         {
             return Some(format!("the allocatable resources of node {node}"));
         }
-        let need = pod.spec.corridor.as_ref().filter(|need| need.amount.is_some())?;
-        let promise = self.corridors.promise(&need.corridor, self.now).ok()?;
-        (self.ledger.reserved(&promise.corridor.uid) > promise.reservable)
-            .then(|| format!("the floor of corridor {}", need.corridor))
+        let over = objects.iter().find(|object| {
+            let reserves = pod.spec.need_of(&object.object).is_some_and(|it| it.amount.is_some());
+            reserves && self.ledger.reserved(&object.uid) > object.floor()
+        });
+        over.map(|object| format!("the floor of {}", object.object))
     }
 
     /// Puts the Pod where its wake-up will find it.
@@ -233,15 +197,21 @@ impl Engine {
         self.stats.attempts_unschedulable += 1;
         let to = match rejection.wake_on() {
             WakeOn::PodChange => Stage::Held,
-            WakeOn::CorridorFree { corridor, .. } => Stage::InLine(corridor),
-            WakeOn::CorridorSpecChange { corridor }
-            | WakeOn::CorridorSpecChangeOrReady { corridor } => Stage::Aside(corridor),
+            WakeOn::ObjectFree { object, .. } => Stage::InLine(object),
+            WakeOn::ObjectSpecChange { object }
+            | WakeOn::ObjectSpecChangeOrReady { object }
+            | WakeOn::PolicyChange { object } => Stage::Aside(object),
             WakeOn::NodeFits => Stage::Parked,
         };
         let Some(record) = self.pods.get_mut(uid) else { return };
         if to == Stage::Parked {
             record.failures = record.failures.saturating_add(1);
             record.not_before = self.now + backoff_after(record.failures);
+        }
+        if let Rejection::Object(rejection) = &rejection
+            && matches!(rejection.cause, Cause::KeptForHead { .. })
+        {
+            self.kept.insert(rejection.object.clone(), self.room_changes);
         }
         record.rejection = Some(rejection);
         self.reports.held(self.now, uid, &record.report);

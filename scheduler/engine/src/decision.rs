@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{Grant, NodeName, ObjectKey, PodSpec, PodUid};
+use model::{Grant, NodeName, ObjectKey, ObjectKind, PodSpec, PodUid};
 
 /// What `Engine::poll` found to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,8 @@ pub struct Bind {
     pub spec: Arc<PodSpec>,
     /// Set for Pods with references: the annotations that were read must still be the same.
     pub resource_version: Option<Arc<str>>,
-    pub corridor_id: Option<Arc<str>>,
+    /// The daemons' handles of what the Pod refers to.
+    pub handles: Vec<(ObjectKind, Arc<str>)>,
     /// Set for Pods with references.
     pub grant: Option<Grant>,
 }
@@ -38,10 +39,20 @@ pub struct Bind {
 /// What people should be told. Reports are written behind the binds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
-    /// The Pod is held: condition `PodScheduled=False` and an Event.
-    ///
-    /// `first` when the Pod has no such condition yet.
-    Held { pod: ObjectKey, uid: PodUid, message: Arc<str>, first: bool },
+    /// The Pod is held: condition `PodScheduled=False` and an Event. That it was written, or could
+    /// not be, must come back as an event; until then the Pod is not decided.
+    Held(Held),
     /// The Pod was bound: an Event.
     Scheduled { pod: ObjectKey, uid: PodUid, node: NodeName },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    pub pod: ObjectKey,
+    pub uid: PodUid,
+    /// The version that this is said of: a Pod that has changed since is not told.
+    pub resource_version: Arc<str>,
+    pub message: Arc<str>,
+    /// The Pod has no such condition yet.
+    pub first: bool,
 }

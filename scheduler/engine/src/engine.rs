@@ -1,16 +1,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::{Gbps, Instant, Node, NodeName, ObjectKey, PodUid};
+use model::{
+    Amount, FailurePolicy, Instant, Need, Node, NodeName, ObjectKey, ObjectKind, ObjectRef, PodUid,
+};
 
-use crate::corridors::Corridors;
-use crate::decision::{Poll, Report, Work};
+use crate::decision::{Held, Poll, Report, Work};
 use crate::event::{Event, Kind};
 use crate::ledger::Ledger;
 use crate::line::{Bypass, WakeAside};
+use crate::objects::Objects;
 use crate::queue::{ActiveQueue, BackoffQueue, ParkKey, Parked};
 use crate::record::{Record, Stage};
-use crate::rejection::WakeOn;
+use crate::rejection::{Rejection, WakeOn};
 use crate::reports::Reports;
 use crate::rng::Rng;
 
@@ -19,6 +21,18 @@ pub struct EngineConfig {
     /// Breaks ties between equally good Nodes.
     pub seed: u64,
     pub bypass: Bypass,
+    /// For Pods that name none.
+    pub failure_policy: FailurePolicy,
+    pub quotas: Vec<Quota>,
+}
+
+/// A soft limit of one namespace on each object: beyond it, its Pods stand behind the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Quota {
+    pub namespace: Arc<str>,
+    pub corridor: Option<Amount>,
+    pub bundle: Option<Amount>,
+    pub pods: Option<usize>,
 }
 
 /// The scheduler's mind: what it knows of the cluster, who waits for what, who holds what.
@@ -29,13 +43,18 @@ pub struct Engine {
     pub(crate) nodes: BTreeMap<NodeName, Node>,
     pub(crate) pods: BTreeMap<PodUid, Record>,
     pub(crate) uids: BTreeMap<ObjectKey, PodUid>,
-    pub(crate) corridors: Corridors,
-    pub(crate) backend_was_fresh: bool,
+    pub(crate) objects: Objects,
+    pub(crate) fresh: BTreeSet<ObjectKind>,
     pub(crate) ledger: Ledger,
     pub(crate) active: ActiveQueue,
     pub(crate) backoff: BackoffQueue,
     pub(crate) parked: Parked,
     pub(crate) reports: Reports,
+    /// Objects whose free bandwidth was kept for the head of their line, and the count of changes
+    /// at which that was true.
+    pub(crate) kept: BTreeMap<ObjectRef, u64>,
+    /// How often Nodes or what is used of them have changed.
+    pub(crate) room_changes: u64,
     pub(crate) unsynced: BTreeSet<Kind>,
     pub(crate) rng: Rng,
     /// How many Pods were ever seen: the next one's place among equals.
@@ -44,6 +63,10 @@ pub struct Engine {
     pub(crate) trying: Option<PodUid>,
     pub(crate) stats: Stats,
 }
+
+/// Held Pods looked at in one `poll_report`: most often there is nothing new to say of them, and a
+/// look may cost a survey of all Nodes.
+const HELD_LOOKS_MAX: usize = 32;
 
 /// Plain counters for the driver to export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,13 +96,15 @@ impl Engine {
             nodes: BTreeMap::new(),
             pods: BTreeMap::new(),
             uids: BTreeMap::new(),
-            corridors: Corridors::default(),
-            backend_was_fresh: false,
+            objects: Objects::default(),
+            fresh: BTreeSet::new(),
             ledger: Ledger::default(),
             active: ActiveQueue::default(),
             backoff: BackoffQueue::default(),
             parked: Parked::default(),
             reports: Reports::default(),
+            kept: BTreeMap::new(),
+            room_changes: 0,
             unsynced: Kind::ALL.into_iter().collect(),
             rng: Rng::new(config.seed),
             pods_seen: 0,
@@ -103,15 +128,18 @@ impl Engine {
             return Poll::Idle;
         }
         for _ in 0..budget.attempts_max {
+            if self.active.is_empty() {
+                self.reconsider_kept();
+            }
             let Some(pod) = self.active.pop() else { return Poll::Idle };
             if let Some(bind) = self.attempt(&pod) {
                 return Poll::Bind(bind);
             }
         }
-        if self.active.len() == 0 { Poll::Idle } else { Poll::Yield }
+        if self.active.is_empty() { Poll::Idle } else { Poll::Yield }
     }
 
-    /// The next thing to tell people, or none for now.
+    /// The next thing to tell people, or none for now: see [`Self::has_reports`].
     pub fn poll_report(&mut self) -> Option<Report> {
         // In turn, so that neither a flood of held Pods nor one of bound Pods keeps the other
         // from being told.
@@ -120,7 +148,8 @@ impl Engine {
         {
             return Some(report);
         }
-        while let Some(pod) = self.reports.pop_held() {
+        for _ in 0..HELD_LOOKS_MAX {
+            let Some(pod) = self.reports.pop_held() else { break };
             let report = self.held_report(&pod);
             if report.is_some() {
                 return report;
@@ -129,9 +158,14 @@ impl Engine {
         self.reports.pop_scheduled()
     }
 
+    /// Whether `poll_report` has more to look at, though it may have had nothing to tell.
+    pub fn has_reports(&self) -> bool {
+        !self.reports.is_empty()
+    }
+
     /// When to poll again though no event has come.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let stale_at = self.corridors.fresh_until().filter(|_| self.backend_was_fresh);
+        let stale_at = self.objects.next_stale(self.now);
         [self.backoff.next_due(), self.reports.next_due(), stale_at].into_iter().flatten().min()
     }
 
@@ -140,9 +174,9 @@ impl Engine {
         Stats { nodes, reports_dropped: self.reports.dropped, ..self.stats.clone() }
     }
 
-    /// What Pods reserve of the Corridor now.
-    pub fn reserved(&self, corridor: &ObjectKey) -> Option<Gbps> {
-        self.corridors.get(corridor).map(|corridor| self.ledger.reserved(&corridor.uid))
+    /// What Pods reserve of the object now.
+    pub fn reserved(&self, object: &ObjectRef) -> Option<Amount> {
+        self.objects.get(object).map(|object| self.ledger.reserved(&object.uid))
     }
 
     /// Everything that happens by time alone.
@@ -162,17 +196,20 @@ impl Engine {
         *self.stats.of_stage(&from) -= 1;
         *self.stats.of_stage(&to) += 1;
         let (order, spec) = (record.order, record.pod.spec.clone());
-        let amount = spec.corridor.as_ref().map(model::CorridorNeed::reserves).unwrap_or_default();
+        let namespace = spec.namespace.clone();
+        let amount = |of: &ObjectRef| spec.need_of(of).map(Need::reserves).unwrap_or_default();
         match from {
             Stage::Active => self.active.remove(uid),
             Stage::Backoff => self.backoff.remove(uid),
             Stage::Parked => self.parked.remove(&ParkKey::of(&spec), order),
-            Stage::InLine(corridor) | Stage::Aside(corridor) => {
-                self.corridors.with_line(&corridor, |line| line.leave(order, amount));
+            Stage::InLine(object) | Stage::Aside(object) => {
+                let amount = amount(&object);
+                self.objects.with_line(&object, |line| line.leave(&namespace, order, amount));
             }
             Stage::Resting
             | Stage::Finished
             | Stage::Held
+            | Stage::Reporting
             | Stage::Binding { .. }
             | Stage::Bound(_) => {}
         }
@@ -180,20 +217,22 @@ impl Engine {
             Stage::Active => self.active.push(uid.clone(), order),
             Stage::Backoff => self.backoff.push(uid.clone(), record.not_before, order),
             Stage::Parked => self.parked.insert(ParkKey::of(&spec), order, uid.clone()),
-            Stage::InLine(corridor) => {
-                self.corridors.with_line(&corridor, |line| line.join(order, amount, uid.clone()));
+            Stage::InLine(object) => {
+                let (amount, uid) = (amount(&object), uid.clone());
+                self.objects.with_line(&object, |line| line.join(&namespace, order, amount, uid));
             }
-            Stage::Aside(corridor) => {
-                let wake = match record.rejection.as_ref().map(crate::Rejection::wake_on) {
-                    Some(WakeOn::CorridorSpecChange { .. }) => WakeAside::SpecChange,
+            Stage::Aside(object) => {
+                let wake = match record.rejection.as_ref().map(Rejection::wake_on) {
+                    Some(WakeOn::ObjectSpecChange { .. }) => WakeAside::SpecChange,
+                    Some(WakeOn::PolicyChange { .. }) => WakeAside::PolicyChange,
                     _ => WakeAside::SpecChangeOrReady,
                 };
-                self.corridors
-                    .with_line(&corridor, |line| line.stand_aside(order, uid.clone(), wake));
+                self.objects.with_line(&object, |line| line.stand_aside(order, uid.clone(), wake));
             }
             Stage::Resting
             | Stage::Finished
             | Stage::Held
+            | Stage::Reporting
             | Stage::Binding { .. }
             | Stage::Bound(_) => {}
         }
@@ -212,13 +251,23 @@ impl Engine {
         if record.report.written.as_ref() == Some(&class) {
             return None;
         }
-        let message: Arc<str> = rejection.message(nodes_total).into();
-        record.report.wrote(self.now, class);
-        if record.pod.condition_message.as_ref() == Some(&message) {
+        if record.report.in_flight {
+            record.report.again = true;
             return None;
         }
-        let first = record.pod.condition_message.is_none();
-        Some(Report::Held { pod: record.pod.key.clone(), uid: uid.clone(), message, first })
+        let message: Arc<str> = rejection.message(nodes_total).into();
+        if record.pod.condition_message.as_ref() == Some(&message) {
+            record.report.written = Some(class);
+            return None;
+        }
+        record.report.wrote(self.now, class);
+        Some(Report::Held(Held {
+            pod: record.pod.key.clone(),
+            uid: uid.clone(),
+            resource_version: record.pod.resource_version.clone(),
+            message,
+            first: record.pod.condition_message.is_none(),
+        }))
     }
 }
 
@@ -227,7 +276,7 @@ impl Stats {
         match stage {
             Stage::Resting => &mut self.gated,
             Stage::Finished => &mut self.finished,
-            Stage::Active => &mut self.active,
+            Stage::Active | Stage::Reporting => &mut self.active,
             Stage::Backoff => &mut self.backoff,
             Stage::Parked => &mut self.parked,
             Stage::InLine(_) => &mut self.in_line,

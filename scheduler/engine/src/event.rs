@@ -1,8 +1,10 @@
 //! Every input of the engine.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Corridor, Node, NodeName, ObjectKey, Pod, PodUid};
+use model::{Node, NodeName, ObjectKey, ObjectKind, ObjectRef, Pod, PodUid, Reservable};
 
 #[derive(Clone, Debug)]
 pub enum Event {
@@ -10,13 +12,20 @@ pub enum Event {
     NodeGone(NodeName),
     PodSeen(Pod),
     PodGone(PodUid),
-    CorridorSeen(Corridor),
-    CorridorGone(ObjectKey),
-    /// corrd's Lease was renewed `age` ago, as of this event.
+    ObjectSeen(Reservable),
+    ObjectGone(ObjectRef),
+    /// An AttestationPolicy, with the namespaces that it lets use its own namespace's objects.
+    PolicySeen {
+        policy: ObjectKey,
+        allowed_tenants: BTreeSet<Arc<str>>,
+    },
+    PolicyGone(ObjectKey),
+    /// The Lease of the daemon behind this kind was renewed `age` ago, as of this event.
     BackendSeen {
+        kind: ObjectKind,
         age: Duration,
     },
-    BackendGone,
+    BackendGone(ObjectKind),
     /// The first complete list of this kind has been handed over.
     Synced(Kind),
     /// The kind is not installed in this cluster. Only Pods that refer to it wait for it.
@@ -30,7 +39,9 @@ pub enum Event {
     },
     /// No clear answer yet. The reservation stays; the driver goes on asking.
     BindUnknown(PodUid),
-    /// A report on a held Pod could not be written: it is told again when its turn comes.
+    /// The report on a held Pod was written. The Pod as the write left it came before this.
+    ReportWritten(PodUid),
+    /// It could not be written: the Pod is told again when its turn comes.
     ReportLost(PodUid),
 }
 
@@ -39,12 +50,20 @@ pub enum Event {
 pub enum Kind {
     Nodes,
     Pods,
-    Corridors,
+    Objects(ObjectKind),
+    Policies,
     Backends,
 }
 
 impl Kind {
-    pub const ALL: [Self; 4] = [Self::Nodes, Self::Pods, Self::Corridors, Self::Backends];
+    pub const ALL: [Self; 6] = [
+        Self::Nodes,
+        Self::Pods,
+        Self::Objects(ObjectKind::Corridor),
+        Self::Objects(ObjectKind::MemoryBundle),
+        Self::Policies,
+        Self::Backends,
+    ];
 }
 
 /// Why a Binding did not happen. What has become of the Pod arrives as an event of its own.

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use model::{ObjectKey, PodSpec};
+use model::{ObjectKey, ObjectRef, PodSpec};
 
 use crate::decision::Work;
 use crate::engine::Engine;
 use crate::filters::Ask;
+use crate::line::Rank;
 use crate::queue::Order;
 use crate::record::{Record, Stage};
-use crate::rejection::{CorridorRejection, NodesRejection, Rejection};
+use crate::rejection::{NodesRejection, ObjectRejection, Rejection};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
@@ -28,7 +29,7 @@ pub struct Explanation {
 pub struct Dominant {
     pub plugin: &'static str,
     pub reason: String,
-    pub object: Option<ObjectKey>,
+    pub object: Option<ObjectRef>,
     /// Amounts in thousandths of `unit`.
     pub needed_milli: u64,
     pub free_milli: u64,
@@ -53,7 +54,7 @@ pub struct ReasonExplained {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinePosition {
-    pub object: ObjectKey,
+    pub object: ObjectRef,
     pub position: usize,
     pub length: usize,
 }
@@ -89,11 +90,11 @@ impl Engine {
     }
 
     fn explain_spec(&self, pod: &ObjectKey, spec: &PodSpec, order: Order) -> Explanation {
-        let corridor = spec.corridor.as_ref().and_then(|need| self.corridors.get(&need.corridor));
-        let survey = self.survey(Ask { shape: &spec.shape, corridor });
+        let objects = self.objects_of(spec);
+        let survey = self.survey(Ask { shape: &spec.shape, objects: &objects });
         let rejection = match (&spec.hold, self.gate(order, spec)) {
             (Some(hold), _) => Some(Rejection::Pod(hold.clone())),
-            (None, Err(rejection)) => Some(Rejection::Corridor(rejection)),
+            (None, Err(rejection)) => Some(Rejection::Object(rejection)),
             (None, Ok(_)) if survey.feasible == 0 => {
                 Some(Rejection::Nodes(survey.rejected.clone()))
             }
@@ -121,8 +122,11 @@ impl Engine {
 
     fn line_position(&self, record: &Record) -> Option<LinePosition> {
         let Stage::InLine(object) = &record.stage else { return None };
-        let line = self.corridors.line(object)?;
-        let (position, length) = (line.position(record.order), line.len());
+        let line = self.objects.line(object)?;
+        let over_quota = |namespace: &str| self.is_over_quota(object, namespace);
+        let over = over_quota(&record.pod.spec.namespace);
+        let rank = Rank { over_quota: over, order: record.order };
+        let (position, length) = (line.position(rank, &over_quota), line.len());
         Some(LinePosition { object: object.clone(), position, length })
     }
 }
@@ -157,18 +161,18 @@ fn dominant(rejection: &Rejection) -> Dominant {
                 |(reason, _)| plain(reason.plugin(), reason.to_string()),
             )
         }
-        Rejection::Corridor(rejection) => corridor_dominant(rejection),
+        Rejection::Object(rejection) => object_dominant(rejection),
     }
 }
 
-fn corridor_dominant(rejection: &CorridorRejection) -> Dominant {
+fn object_dominant(rejection: &ObjectRejection) -> Dominant {
     Dominant {
         plugin: "Corridor",
         reason: rejection.to_string(),
-        object: Some(rejection.corridor.clone()),
+        object: Some(rejection.object.clone()),
         needed_milli: rejection.needed.unwrap_or_default().milli(),
         free_milli: rejection.free.milli(),
         deficit_milli: rejection.deficit().milli(),
-        unit: "Gbps",
+        unit: rejection.object.kind.unit(),
     }
 }

@@ -1,25 +1,33 @@
-//! Who holds what: Node resources and corridor bandwidth, with undo.
+//! Who holds what: Node resources and bandwidth of objects, with undo.
 //!
 //! The ledger is derived state. It is rebuilt from bound Pods at start; nothing in it is durable.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{CorridorUid, Gbps, GrantedCorridor, NodeName, Shape};
+use model::{Amount, Granted, NodeName, ObjectKey, ObjectUid, PodUid, Resources, Shape};
 
 /// What one Pod holds while it is bound or being bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Holding {
+    pub holder: Holder,
     pub node: NodeName,
     pub shape: Arc<Shape>,
-    pub corridor: Option<GrantedCorridor>,
+    pub granted: Vec<Granted>,
+}
+
+/// Who holds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Holder {
+    pub uid: PodUid,
+    pub key: ObjectKey,
 }
 
 /// What the Pods on one Node hold together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeUse {
-    pub requests: model::Resources,
-    pub scored_requests: model::Resources,
+    pub requests: Resources,
+    pub scored_requests: Resources,
     pub pods: i64,
 }
 
@@ -37,10 +45,51 @@ impl NodeUse {
     }
 }
 
+/// What the Pods that use one object hold of it together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ObjectUse {
+    pub reserved: Amount,
+    pub users: BTreeMap<PodUid, ObjectKey>,
+    by_namespace: BTreeMap<Arc<str>, NamespaceUse>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NamespaceUse {
+    pub reserved: Amount,
+    pub pods: usize,
+}
+
+impl ObjectUse {
+    pub fn of_namespace(&self, namespace: &str) -> NamespaceUse {
+        self.by_namespace.get(namespace).copied().unwrap_or_default()
+    }
+
+    fn add(&mut self, holder: &Holder, amount: Amount) {
+        self.reserved = self.reserved.saturating_add(amount);
+        self.users.insert(holder.uid.clone(), holder.key.clone());
+        let share = self.by_namespace.entry(holder.key.namespace.clone()).or_default();
+        share.reserved = share.reserved.saturating_add(amount);
+        share.pods += 1;
+    }
+
+    fn sub(&mut self, holder: &Holder, amount: Amount) {
+        assert!(self.reserved >= amount, "only what was reserved is put back");
+        self.reserved = self.reserved.saturating_sub(amount);
+        self.users.remove(&holder.uid);
+        if let Some(share) = self.by_namespace.get_mut(&holder.key.namespace) {
+            share.reserved = share.reserved.saturating_sub(amount);
+            share.pods -= 1;
+            if share.pods == 0 {
+                self.by_namespace.remove(&holder.key.namespace);
+            }
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     nodes: BTreeMap<NodeName, NodeUse>,
-    corridors: BTreeMap<CorridorUid, Gbps>,
+    objects: BTreeMap<ObjectUid, ObjectUse>,
     /// What was taken since the last commit, newest last.
     undo: Vec<Taken>,
 }
@@ -48,7 +97,7 @@ pub(crate) struct Ledger {
 #[derive(Debug)]
 enum Taken {
     Node(NodeName, Arc<Shape>),
-    Corridor(GrantedCorridor),
+    Object(Holder, Granted),
 }
 
 /// A point to roll back to. Only valid until the next commit.
@@ -60,15 +109,15 @@ impl Ledger {
         Mark(self.undo.len())
     }
 
-    pub fn take_node(&mut self, node: &NodeName, shape: &Arc<Shape>) {
+    /// Takes everything under the current mark; `commit` keeps it.
+    pub fn take(&mut self, holding: &Holding) {
+        let Holding { holder, node, shape, granted } = holding;
         self.nodes.entry(node.clone()).or_default().add(shape);
         self.undo.push(Taken::Node(node.clone(), shape.clone()));
-    }
-
-    pub fn take_corridor(&mut self, granted: &GrantedCorridor) {
-        let reserved = self.corridors.entry(granted.uid.clone()).or_default();
-        *reserved = reserved.saturating_add(granted.amount);
-        self.undo.push(Taken::Corridor(granted.clone()));
+        for granted in granted {
+            self.objects.entry(granted.uid.clone()).or_default().add(holder, granted.amount);
+            self.undo.push(Taken::Object(holder.clone(), granted.clone()));
+        }
     }
 
     /// Puts back everything taken since the mark.
@@ -77,7 +126,7 @@ impl Ledger {
         while self.undo.len() > mark.0 {
             match self.undo.pop() {
                 Some(Taken::Node(node, shape)) => self.put_back_node(&node, &shape),
-                Some(Taken::Corridor(granted)) => self.put_back_corridor(&granted),
+                Some(Taken::Object(holder, granted)) => self.put_back_object(&holder, &granted),
                 None => break,
             }
         }
@@ -88,19 +137,11 @@ impl Ledger {
         self.undo.clear();
     }
 
-    pub fn take(&mut self, holding: &Holding) {
-        self.take_node(&holding.node, &holding.shape);
-        if let Some(granted) = &holding.corridor {
-            self.take_corridor(granted);
-        }
-        self.commit();
-    }
-
     pub fn release(&mut self, holding: &Holding) {
-        let Holding { node, shape, corridor } = holding;
+        let Holding { holder, node, shape, granted } = holding;
         self.put_back_node(node, shape);
-        if let Some(granted) = corridor {
-            self.put_back_corridor(granted);
+        for granted in granted {
+            self.put_back_object(holder, granted);
         }
     }
 
@@ -108,8 +149,17 @@ impl Ledger {
         self.nodes.get(name)
     }
 
-    pub fn reserved(&self, corridor: &CorridorUid) -> Gbps {
-        self.corridors.get(corridor).copied().unwrap_or_default()
+    pub fn object(&self, uid: &ObjectUid) -> Option<&ObjectUse> {
+        self.objects.get(uid)
+    }
+
+    pub fn reserved(&self, uid: &ObjectUid) -> Amount {
+        self.objects.get(uid).map(|used| used.reserved).unwrap_or_default()
+    }
+
+    #[cfg(test)]
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty() && self.objects.is_empty() && self.undo.is_empty()
     }
 
     fn put_back_node(&mut self, name: &NodeName, shape: &Shape) {
@@ -123,16 +173,14 @@ impl Ledger {
         }
     }
 
-    fn put_back_corridor(&mut self, granted: &GrantedCorridor) {
-        let Some(reserved) = self.corridors.get_mut(&granted.uid) else {
-            // A grant of nothing leaves no entry behind.
-            assert!(granted.amount.is_zero(), "only what was reserved is put back");
-            return;
+    fn put_back_object(&mut self, holder: &Holder, granted: &Granted) {
+        let Some(used) = self.objects.get_mut(&granted.uid) else {
+            unreachable!("only what was taken of {} is put back", granted.uid)
         };
-        assert!(*reserved >= granted.amount, "only what was reserved is put back");
-        *reserved = reserved.saturating_sub(granted.amount);
-        if reserved.is_zero() {
-            self.corridors.remove(&granted.uid);
+        used.sub(holder, granted.amount);
+        if used.users.is_empty() {
+            assert_eq!(*used, ObjectUse::default(), "an unused object holds nothing");
+            self.objects.remove(&granted.uid);
         }
     }
 }
@@ -140,46 +188,43 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::Resources;
 
-    fn shape(cpu_milli: i64) -> Arc<Shape> {
+    fn holding(pod: &str, cpu_milli: i64, granted_milli: &[u64]) -> Holding {
         let requests = Resources { cpu_milli, ..Resources::default() };
-        Arc::new(Shape { scored_requests: requests.clone(), requests, ..Shape::default() })
-    }
-
-    fn granted(milli: u64) -> GrantedCorridor {
-        GrantedCorridor { uid: "c".into(), amount: Gbps::from_milli(milli) }
+        let shape = Shape { scored_requests: requests.clone(), requests, ..Shape::default() };
+        let granted = |milli: &u64| Granted { uid: "c".into(), amount: Amount::from_milli(*milli) };
+        Holding {
+            holder: Holder { uid: pod.into(), key: ObjectKey::new("team-a", pod) },
+            node: "n1".into(),
+            shape: Arc::new(shape),
+            granted: granted_milli.iter().map(granted).collect(),
+        }
     }
 
     #[test]
     fn rollback_puts_back_what_was_taken_since_the_mark_and_no_more() {
         let mut ledger = Ledger::default();
-        let node = NodeName::new("n1");
-        ledger.take_node(&node, &shape(100));
+        ledger.take(&holding("first", 100, &[]));
         let mark = ledger.mark();
-        ledger.take_node(&node, &shape(300));
-        ledger.take_corridor(&granted(40));
+        ledger.take(&holding("second", 300, &[40]));
+        assert_eq!(ledger.reserved(&"c".into()), Amount::from_milli(40));
         ledger.rollback(mark);
-        assert_eq!(ledger.node(&node).map(|used| used.requests.cpu_milli), Some(100));
-        assert_eq!(ledger.reserved(&"c".into()), Gbps::ZERO);
+        assert_eq!(ledger.node(&"n1".into()).map(|used| used.requests.cpu_milli), Some(100));
+        assert_eq!(ledger.reserved(&"c".into()), Amount::ZERO);
     }
 
     #[test]
-    fn a_released_holding_leaves_nothing() {
+    fn released_holdings_leave_nothing() {
         let mut ledger = Ledger::default();
-        let holding = Holding { node: "n1".into(), shape: shape(100), corridor: Some(granted(0)) };
-        ledger.take(&holding);
-        ledger.release(&holding);
-        assert!(ledger.nodes.is_empty() && ledger.corridors.is_empty());
-    }
-
-    #[test]
-    fn two_grants_of_nothing_can_both_be_put_back() {
-        let mut ledger = Ledger::default();
-        ledger.take_corridor(&granted(0));
-        ledger.take_corridor(&granted(0));
-        ledger.put_back_corridor(&granted(0));
-        ledger.put_back_corridor(&granted(0));
-        assert!(ledger.corridors.is_empty());
+        let holdings = [holding("a", 100, &[0]), holding("b", 5, &[0]), holding("c", 7, &[9])];
+        for holding in &holdings {
+            ledger.take(holding);
+        }
+        let used = ledger.object(&"c".into()).unwrap();
+        assert_eq!((used.users.len(), used.of_namespace("team-a").pods), (3, 3));
+        for holding in &holdings {
+            ledger.release(holding);
+        }
+        assert!(ledger.nodes.is_empty() && ledger.objects.is_empty());
     }
 }

@@ -10,7 +10,7 @@
 //!   Backoff ──due──▶ Active ────────────────────────┤                │
 //!      ▲                ▲                           │           BindRefused
 //!      │                │ bandwidth, spec, Ready    │                │
-//!      │                ├───────────────── InLine / Aside ◀── corridor says no
+//!      │                ├───────────────── InLine / Aside ◀── an object says no
 //!      │                │ a Node fits               │                ▼
 //!      └────────────────┴────────────────── Parked ◀┴─ Nodes say no   Backoff
 //!                       │ the Pod changes
@@ -21,15 +21,16 @@
 //! call [`Engine::poll`] and act on it; then drain [`Engine::poll_report`]; then sleep until
 //! the next event or [`Engine::poll_timeout`], whichever comes first.
 
-mod corridors;
 mod cycle;
 mod decision;
 mod engine;
 mod event;
 mod explain;
 mod filters;
+mod gate;
 mod ledger;
 mod line;
+mod objects;
 mod observe;
 mod record;
 mod recover;
@@ -45,13 +46,13 @@ mod wake;
 
 mod queue;
 
-pub use corridors::BACKEND_FRESH_FOR;
-pub use decision::{Bind, Poll, Report, Work};
-pub use engine::{Engine, EngineConfig, Stats};
+pub use decision::{Bind, Held, Poll, Report, Work};
+pub use engine::{Engine, EngineConfig, Quota, Stats};
 pub use event::{Event, Kind, Refusal};
 pub use explain::{Dominant, Explanation, LinePosition, NodesExplained, ReasonExplained};
 pub use filters::NodeReason;
 pub use line::Bypass;
+pub use objects::BACKEND_FRESH_FOR;
 pub use rejection::{
-    Class, CorridorCause, CorridorRejection, NodesRejection, ReasonCount, Rejection, WakeOn,
+    Cause, Class, NodesRejection, ObjectRejection, ReasonCount, Rejection, WakeOn,
 };

@@ -1,9 +1,11 @@
-//! The line of Pods in front of one Corridor.
+//! The line of Pods in front of one object.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Gbps, Instant, PodUid};
+use model::{Amount, Instant, PodUid};
 
 use crate::queue::Order;
 
@@ -20,19 +22,33 @@ impl Default for Bypass {
     }
 }
 
-/// Pods that wait for bandwidth of one Corridor.
+/// Pods that wait for bandwidth of one object.
 ///
-/// They are kept by amount and, within one amount, in order: the first Pod that fits
-/// into what is free is found in as many steps as there are different amounts.
+/// They are kept by namespace and amount and, within those, in order: the first Pod that fits into
+/// what is free is found in as many steps as there are namespaces and different amounts.
 #[derive(Debug, Default)]
 pub(crate) struct Line {
-    waiting: BTreeMap<Gbps, BTreeMap<Order, PodUid>>,
+    waiting: BTreeMap<Arc<str>, ByAmount>,
     /// Sent to the active queue and not tried yet: their bandwidth is spoken for.
-    released: BTreeMap<Order, Gbps>,
+    released: BTreeMap<Order, Amount>,
+    /// The sum of `released`.
+    spoken_for: Amount,
     /// Pods that more bandwidth does not help, with what does.
     aside: BTreeMap<Order, (PodUid, WakeAside)>,
     passes: BTreeMap<Order, Passes>,
 }
+
+type ByAmount = BTreeMap<Amount, BTreeMap<Order, PodUid>>;
+
+/// A Pod's place in a line: namespaces over their soft quota after the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rank {
+    pub over_quota: bool,
+    pub order: Order,
+}
+
+/// Whether a namespace has more of the object than its soft quota.
+pub(crate) type OverQuota<'a> = &'a dyn Fn(&str) -> bool;
 
 /// What brings back a Pod that does not stand in the line itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +57,8 @@ pub(crate) enum WakeAside {
     SpecChange,
     /// It fails fast.
     SpecChangeOrReady,
+    /// Its namespace may not use the object.
+    PolicyChange,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -51,14 +69,16 @@ struct Passes {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Waiting {
-    pub order: Order,
-    pub amount: Gbps,
+    pub rank: Rank,
+    pub namespace: Arc<str>,
+    pub amount: Amount,
     pub pod: PodUid,
 }
 
 impl Line {
-    pub fn join(&mut self, order: Order, amount: Gbps, pod: PodUid) {
-        self.waiting.entry(amount).or_default().insert(order, pod);
+    pub fn join(&mut self, namespace: &Arc<str>, order: Order, amount: Amount, pod: PodUid) {
+        let by_amount = self.waiting.entry(namespace.clone()).or_default();
+        by_amount.entry(amount).or_default().insert(order, pod);
     }
 
     pub fn stand_aside(&mut self, order: Order, pod: PodUid, wake: WakeAside) {
@@ -66,48 +86,71 @@ impl Line {
     }
 
     /// Takes the Pod out of the line, wherever it stands; it may come back with its passes.
-    pub fn leave(&mut self, order: Order, amount: Gbps) {
+    pub fn leave(&mut self, namespace: &str, order: Order, amount: Amount) {
         self.aside.remove(&order);
-        if let Some(pods) = self.waiting.get_mut(&amount) {
+        let Some(by_amount) = self.waiting.get_mut(namespace) else { return };
+        if let Some(pods) = by_amount.get_mut(&amount) {
             pods.remove(&order);
             if pods.is_empty() {
-                self.waiting.remove(&amount);
+                by_amount.remove(&amount);
             }
+        }
+        if by_amount.is_empty() {
+            self.waiting.remove(namespace);
         }
     }
 
     /// The Pod is placed or gone: nothing of it is remembered.
     pub fn forget(&mut self, order: Order) {
         self.passes.remove(&order);
-        self.released.remove(&order);
+        self.mark_tried(order);
     }
 
-    pub fn head(&self) -> Option<Waiting> {
-        first_of(self.waiting.iter())
+    pub fn head(&self, over_quota: OverQuota<'_>) -> Option<Waiting> {
+        self.first_fitting(Amount::MAX, over_quota)
     }
 
     /// The first Pod in order that asks no more than `free`.
-    pub fn first_fitting(&self, free: Gbps) -> Option<Waiting> {
-        first_of(self.waiting.range(..=free))
+    pub fn first_fitting(&self, free: Amount, over_quota: OverQuota<'_>) -> Option<Waiting> {
+        let firsts = self.waiting.iter().flat_map(|(namespace, by_amount)| {
+            let over_quota = over_quota(namespace);
+            by_amount.range(..=free).filter_map(move |(amount, pods)| {
+                let (order, pod) = pods.first_key_value()?;
+                Some((Rank { over_quota, order: *order }, namespace, amount, pod))
+            })
+        });
+        firsts.min_by_key(|(rank, ..)| *rank).map(|(rank, namespace, amount, pod)| Waiting {
+            rank,
+            namespace: namespace.clone(),
+            amount: *amount,
+            pod: pod.clone(),
+        })
     }
 
-    /// Who waits before `order`, first.
-    pub fn head_before(&self, order: Order) -> Option<Waiting> {
-        self.head().filter(|head| head.order < order)
+    /// Who waits before `rank`, first.
+    pub fn head_before(&self, rank: Rank, over_quota: OverQuota<'_>) -> Option<Waiting> {
+        self.head(over_quota).filter(|head| head.rank < rank)
     }
 
     pub fn mark_released(&mut self, waiting: &Waiting) {
-        self.leave(waiting.order, waiting.amount);
-        self.released.insert(waiting.order, waiting.amount);
+        self.leave(&waiting.namespace, waiting.rank.order, waiting.amount);
+        self.released.insert(waiting.rank.order, waiting.amount);
+        self.spoken_for = self.spoken_for.saturating_add(waiting.amount);
+    }
+
+    pub fn has_released(&self) -> bool {
+        !self.released.is_empty()
     }
 
     /// The released Pod is being tried: from here its reservation speaks for itself.
     pub fn mark_tried(&mut self, order: Order) -> bool {
-        self.released.remove(&order).is_some()
+        let Some(amount) = self.released.remove(&order) else { return false };
+        self.spoken_for = self.spoken_for.saturating_sub(amount);
+        true
     }
 
-    pub fn spoken_for(&self) -> Gbps {
-        self.released.values().fold(Gbps::ZERO, |sum, amount| sum.saturating_add(*amount))
+    pub fn spoken_for(&self) -> Amount {
+        self.spoken_for
     }
 
     pub fn count_pass(&mut self, head: Order, now: Instant) {
@@ -135,33 +178,31 @@ impl Line {
     }
 
     pub fn waiting(&self) -> impl Iterator<Item = (Order, &PodUid)> {
-        self.waiting.values().flatten().map(|(order, pod)| (*order, pod))
+        self.waiting.values().flat_map(BTreeMap::values).flatten().map(|(order, pod)| (*order, pod))
     }
 
-    pub fn position(&self, order: Order) -> usize {
-        1 + self.waiting.values().map(|pods| pods.range(..order).count()).sum::<usize>()
+    /// How many stand before this Pod, itself included.
+    pub fn position(&self, rank: Rank, over_quota: OverQuota<'_>) -> usize {
+        let before = |(namespace, by_amount): (&Arc<str>, &ByAmount)| -> usize {
+            match over_quota(namespace).cmp(&rank.over_quota) {
+                Ordering::Less => by_amount.values().map(BTreeMap::len).sum(),
+                Ordering::Equal => {
+                    by_amount.values().map(|pods| pods.range(..rank.order).count()).sum()
+                }
+                Ordering::Greater => 0,
+            }
+        };
+        1 + self.waiting.iter().map(before).sum::<usize>()
     }
 
     pub fn len(&self) -> usize {
-        self.waiting.values().map(BTreeMap::len).sum()
+        self.waiting.values().flat_map(BTreeMap::values).map(BTreeMap::len).sum()
     }
 
     pub fn is_empty(&self) -> bool {
-        let Self { waiting, released, aside, passes } = self;
+        let Self { waiting, released, spoken_for: _, aside, passes } = self;
         waiting.is_empty() && released.is_empty() && aside.is_empty() && passes.is_empty()
     }
-}
-
-/// The first Pod in order among those of several amounts.
-fn first_of<'a>(
-    amounts: impl Iterator<Item = (&'a Gbps, &'a BTreeMap<Order, PodUid>)>,
-) -> Option<Waiting> {
-    amounts
-        .filter_map(|(amount, pods)| {
-            pods.first_key_value().map(|(order, pod)| (order, amount, pod))
-        })
-        .min_by_key(|(order, ..)| **order)
-        .map(|(order, amount, pod)| Waiting { order: *order, amount: *amount, pod: pod.clone() })
 }
 
 #[cfg(test)]
@@ -175,7 +216,8 @@ mod tests {
     fn line(asks: &[(u64, u32)]) -> Line {
         let mut line = Line::default();
         for (seen, gbps) in asks {
-            line.join(order(*seen), Gbps::from_whole(*gbps), format!("p{seen}").as_str().into());
+            let pod = format!("p{seen}").as_str().into();
+            line.join(&"team-a".into(), order(*seen), Amount::from_whole(*gbps), pod);
         }
         line
     }
@@ -187,10 +229,27 @@ mod tests {
     #[test]
     fn the_first_that_fits_may_stand_behind_the_head() {
         let line = line(&[(1, 60), (2, 40), (3, 20), (4, 40)]);
-        assert_eq!(name(line.head()).as_deref(), Some("p1"));
-        assert_eq!(name(line.first_fitting(Gbps::from_whole(40))).as_deref(), Some("p2"));
-        assert_eq!(name(line.first_fitting(Gbps::from_whole(30))).as_deref(), Some("p3"));
-        assert_eq!(name(line.first_fitting(Gbps::from_whole(10))), None);
+        assert_eq!(name(line.head(&|_| false)).as_deref(), Some("p1"));
+        assert_eq!(
+            name(line.first_fitting(Amount::from_whole(40), &|_| false)).as_deref(),
+            Some("p2")
+        );
+        assert_eq!(
+            name(line.first_fitting(Amount::from_whole(30), &|_| false)).as_deref(),
+            Some("p3")
+        );
+        assert_eq!(name(line.first_fitting(Amount::from_whole(10), &|_| false)), None);
+    }
+
+    #[test]
+    fn namespaces_over_their_quota_stand_behind_the_others() {
+        let mut line = line(&[(1, 10), (2, 10)]);
+        line.join(&"team-b".into(), order(3), Amount::from_whole(10), "q".into());
+        let over = |namespace: &str| namespace == "team-a";
+        assert_eq!(name(line.head(&over)).as_deref(), Some("q"));
+        let last = Rank { over_quota: true, order: order(2) };
+        assert_eq!(line.position(last, &over), 3);
+        assert_eq!(line.position(Rank { over_quota: false, ..last }, &|_| false), 2);
     }
 
     #[test]
@@ -219,10 +278,10 @@ mod tests {
     fn released_pods_behind_the_head_count_as_passes_to_come() {
         let mut line = line(&[(1, 60), (2, 1)]);
         let bypass = Bypass { times_max: 1, ..Bypass::default() };
-        let second = line.first_fitting(Gbps::from_whole(1)).unwrap();
+        let second = line.first_fitting(Amount::from_whole(1), &|_| false).unwrap();
         line.mark_released(&second);
         assert!(line.has_been_passed_enough(order(1), Instant::START, bypass));
-        assert_eq!(line.spoken_for(), Gbps::from_whole(1));
+        assert_eq!(line.spoken_for(), Amount::from_whole(1));
         assert!(line.mark_tried(order(2)));
         assert!(!line.has_been_passed_enough(order(1), Instant::START, bypass));
     }
@@ -231,7 +290,7 @@ mod tests {
     fn nothing_is_remembered_of_a_pod_that_is_gone() {
         let mut line = line(&[(1, 60)]);
         line.count_pass(order(1), Instant::START);
-        line.leave(order(1), Gbps::from_whole(60));
+        line.leave("team-a", order(1), Amount::from_whole(60));
         line.forget(order(1));
         assert!(line.is_empty());
     }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Assignment, Corridor, CorridorPhase, Node, NodeName, ObjectKey, Pod, PodUid};
+use model::{Assignment, Grant, Node, ObjectKind, ObjectRef, Phase, Pod, PodUid, Reservable};
 
 use crate::decision::Report;
 use crate::engine::Engine;
 use crate::event::{Event, Kind, Refusal};
-use crate::ledger::Holding;
+use crate::ledger::{Holder, Holding};
+use crate::line::WakeAside;
 use crate::queue::{Order, backoff_after};
 use crate::record::{Record, Stage};
 use crate::rejection::Rejection;
@@ -20,24 +21,34 @@ impl Engine {
             Event::NodeSeen(node) => self.node_seen(node),
             Event::NodeGone(name) => {
                 self.nodes.remove(&name);
+                self.room_changes += 1;
             }
             Event::PodSeen(pod) => self.pod_seen(pod),
             Event::PodGone(uid) => self.pod_gone(&uid),
-            Event::CorridorSeen(corridor) => self.corridor_seen(corridor),
-            Event::CorridorGone(key) => {
-                self.corridors.remove(&key);
-                self.queue_line_reports(&key);
+            Event::ObjectSeen(object) => self.object_seen(object),
+            Event::ObjectGone(object) => {
+                self.objects.remove(&object);
+                self.queue_line_reports(&object);
             }
-            Event::BackendSeen { age } => self.backend_seen(age),
-            Event::BackendGone => {
-                self.corridors.backend_gone();
+            Event::PolicySeen { policy, allowed_tenants } => {
+                self.objects.policy_seen(policy.clone(), allowed_tenants);
+                self.policy_changed(&policy.namespace);
+            }
+            Event::PolicyGone(policy) => {
+                self.objects.policy_gone(&policy);
+                self.policy_changed(&policy.namespace);
+            }
+            Event::BackendSeen { kind, age } => self.backend_seen(kind, age),
+            Event::BackendGone(kind) => {
+                self.objects.backend_gone(kind);
                 self.note_freshness();
             }
             Event::Synced(kind) => self.synced(kind, true),
             Event::Absent(kind) => self.synced(kind, false),
             Event::BindDone(uid) => self.bind_done(&uid),
             Event::BindRefused { pod, refusal } => self.bind_refused(&pod, &refusal),
-            Event::ReportLost(uid) => self.report_lost(&uid),
+            Event::ReportWritten(uid) => self.report_ended(&uid, true),
+            Event::ReportLost(uid) => self.report_ended(&uid, false),
             Event::BindUnknown(uid) => {
                 if self.stage_of(&uid).is_some_and(|stage| matches!(stage, Stage::Binding { .. })) {
                     self.move_to(&uid, Stage::Binding { outcome_unclear: true });
@@ -50,15 +61,16 @@ impl Engine {
         let name = node.name.clone();
         let before = self.nodes.insert(name.clone(), node);
         if before.as_ref() != self.nodes.get(&name) {
+            self.room_changes += 1;
             self.wake_parked(&name);
         }
     }
 
     fn synced(&mut self, kind: Kind, installed: bool) {
         self.unsynced.remove(&kind);
-        if kind == Kind::Corridors {
-            self.corridors.not_installed = !installed;
-            self.release_all_lines();
+        if let Kind::Objects(kind) = kind {
+            self.objects.set_installed(kind, installed);
+            self.release_lines_of(kind);
         }
     }
 
@@ -74,9 +86,10 @@ impl Engine {
         }
         match pod.assignment.clone() {
             Assignment::Bound { node, grant } => {
-                let granted = grant.and_then(|grant| grant.corridor);
-                let holding = Holding { node, shape: pod.spec.shape.clone(), corridor: granted };
-                self.pod_bound(pod, holding);
+                let granted = grant.iter().flat_map(Grant::parts).cloned().collect();
+                let holder = Holder { uid: uid.clone(), key: pod.key.clone() };
+                let shape = pod.spec.shape.clone();
+                self.pod_bound(pod, Holding { holder, node, shape, granted });
             }
             Assignment::Finished => self.pod_rests(pod, Stage::Finished),
             Assignment::NotNow => self.pod_rests(pod, Stage::Resting),
@@ -105,7 +118,7 @@ impl Engine {
 
     /// A Pod on a Node counts there, whoever put it there.
     ///
-    /// What it holds of a Corridor is what was granted when it was bound: a later edit of its
+    /// What it holds of an object is what was granted when it was bound: a later edit of its
     /// annotations neither lowers nor raises it.
     fn pod_bound(&mut self, pod: Pod, seen: Holding) {
         let uid = pod.uid.clone();
@@ -114,8 +127,10 @@ impl Engine {
         let Some(record) = self.pods.get_mut(&uid) else { return };
         let before = record.holding.take();
         let mut holding = seen;
-        if let Some(known) = before.as_ref().filter(|known| known.node == holding.node) {
-            holding.corridor.clone_from(&known.corridor);
+        if let Some(known) =
+            before.as_ref().filter(|_| record.stage == Stage::Bound(holding.node.clone()))
+        {
+            holding.granted.clone_from(&known.granted);
         }
         record.pod = Arc::new(pod);
         record.holding = Some(holding.clone());
@@ -124,6 +139,8 @@ impl Engine {
                 self.ledger.release(before);
             }
             self.ledger.take(&holding);
+            self.ledger.commit();
+            self.room_changes += 1;
         }
         self.move_to(&uid, Stage::Bound(holding.node.clone()));
         if let Some(before) = before.filter(|before| *before != holding) {
@@ -141,11 +158,7 @@ impl Engine {
         if settled && to == Stage::Resting {
             // An older sight of a Pod that we know to be bound, or that may be any moment. If
             // its Binding is refused, it rests.
-            if let Some(record) = self.pods.get_mut(&uid)
-                && matches!(record.stage, Stage::Binding { .. })
-            {
-                record.pod = Arc::new(pod);
-            }
+            self.update_while_binding(pod);
             return;
         }
         self.leave_for_good(&uid, to);
@@ -163,12 +176,7 @@ impl Engine {
             // our knowledge.
             Stage::Bound(_) | Stage::Finished => return,
             Stage::Binding { .. } => {
-                if before.spec != pod.spec {
-                    self.forget_in_line(&uid);
-                }
-                if let Some(record) = self.pods.get_mut(&uid) {
-                    record.pod = Arc::new(pod);
-                }
+                self.update_while_binding(pod);
                 return;
             }
             Stage::Resting => {}
@@ -191,6 +199,21 @@ impl Engine {
         self.move_to(&uid, Stage::Active);
     }
 
+    /// Should the Binding be refused, the Pod goes on as it is now.
+    fn update_while_binding(&mut self, pod: Pod) {
+        let uid = pod.uid.clone();
+        let Some(record) = self.pods.get(&uid) else { return };
+        if !matches!(record.stage, Stage::Binding { .. }) {
+            return;
+        }
+        if record.pod.spec != pod.spec {
+            self.forget_in_line(&uid);
+        }
+        if let Some(record) = self.pods.get_mut(&uid) {
+            record.pod = Arc::new(pod);
+        }
+    }
+
     fn pod_gone(&mut self, uid: &PodUid) {
         self.leave_for_good(uid, Stage::Finished);
         let Some(record) = self.pods.remove(uid) else { return };
@@ -205,14 +228,14 @@ impl Engine {
     fn stop_waiting(&mut self, uid: &PodUid) {
         let Some(record) = self.pods.get_mut(uid) else { return };
         let (order, woken_for) = (record.order, record.woken_for.take());
-        let need = record.pod.spec.corridor.clone();
+        let spec = record.pod.spec.clone();
         if !record.stage.is_waiting() {
             return;
         }
         self.move_to(uid, Stage::Held);
-        if let Some(need) = need {
-            self.corridors.with_line(&need.corridor, |line| line.forget(order));
-            self.release_line(&need.corridor);
+        for need in &spec.needs {
+            self.objects.with_line(&need.object, |line| line.forget(order));
+            self.release_line(&need.object);
         }
         if let Some(node) = woken_for {
             self.wake_parked(&node);
@@ -228,10 +251,9 @@ impl Engine {
     }
 
     fn forget_in_line(&mut self, uid: &PodUid) {
-        if let Some(record) = self.pods.get(uid)
-            && let Some(need) = &record.pod.spec.corridor
-        {
-            self.corridors.with_line(&need.corridor, |line| line.forget(record.order));
+        let Some(record) = self.pods.get(uid) else { return };
+        for need in &record.pod.spec.needs {
+            self.objects.with_line(&need.object, |line| line.forget(record.order));
         }
     }
 
@@ -240,6 +262,7 @@ impl Engine {
             return;
         };
         self.ledger.release(&holding);
+        self.room_changes += 1;
         self.wake_after_release(&holding);
     }
 
@@ -266,57 +289,86 @@ impl Engine {
         let place_again = record.pod.assignment == Assignment::Waiting;
         record.order = record.order.with_priority(record.pod.spec.priority);
         self.move_to(uid, if place_again { Stage::Backoff } else { Stage::Resting });
+        if !place_again {
+            self.forget_in_line(uid);
+        }
         self.give_back(uid);
     }
 
-    fn report_lost(&mut self, uid: &PodUid) {
-        if let Some(record) = self.pods.get_mut(uid) {
+    fn report_ended(&mut self, uid: &PodUid, written: bool) {
+        let Some(record) = self.pods.get_mut(uid) else { return };
+        record.report.in_flight = false;
+        if !written {
             record.report.written = None;
+        }
+        if !written || std::mem::take(&mut record.report.again) {
             self.reports.held(self.now, uid, &record.report);
+        }
+        if record.stage == Stage::Reporting {
+            self.move_to(uid, Stage::Active);
         }
     }
 
-    fn corridor_seen(&mut self, corridor: Corridor) {
-        let (key, now) = (corridor.key.clone(), self.now);
-        let cause_before = self.corridors.promise(&key, now).err();
-        let before = self.corridors.insert(corridor);
-        let Some(after) = self.corridors.get(&key).cloned() else { return };
+    fn object_seen(&mut self, object: Reservable) {
+        let (name, now) = (object.object.clone(), self.now);
+        self.objects.set_installed(name.kind, true);
+        let cause_before = self.objects.promise(&name, now).err();
+        let before = self.objects.insert(object);
+        let Some(after) = self.objects.get(&name).cloned() else { return };
         let spec_changed = before.as_ref().is_none_or(|before| {
             (before.generation, &before.uid) != (after.generation, &after.uid)
         });
-        let entered_ready = after.phase == CorridorPhase::Ready
-            && before.as_ref().is_none_or(|before| before.phase != CorridorPhase::Ready);
-        self.wake_aside(&key, spec_changed, entered_ready);
+        let entered_ready = after.phase == Phase::Ready
+            && before.as_ref().is_none_or(|before| before.phase != Phase::Ready);
+        self.wake_aside(&name, |wake| match wake {
+            WakeAside::SpecChange => spec_changed,
+            WakeAside::SpecChangeOrReady => spec_changed || entered_ready,
+            WakeAside::PolicyChange => false,
+        });
         if spec_changed {
             self.reconsider_after_spec_change(&after);
         }
-        self.release_line(&key);
+        self.release_line(&name);
         let phase_changed = before.is_none_or(|before| before.phase != after.phase);
-        if phase_changed || cause_before != self.corridors.promise(&key, now).err() {
-            self.queue_line_reports(&key);
+        if phase_changed || cause_before != self.objects.promise(&name, now).err() {
+            self.queue_line_reports(&name);
         }
     }
 
-    fn backend_seen(&mut self, age: Duration) {
-        self.corridors.backend_seen(self.now, age);
-        if self.corridors.is_fresh(self.now) && !self.backend_was_fresh {
-            self.release_all_lines();
+    /// Whom the owner lets in has changed. Those already in line are asked again when their turn
+    /// comes; those who were refused are asked now.
+    fn policy_changed(&mut self, owner: &str) {
+        let of_owner = |object: &ObjectRef| *object.key.namespace == *owner;
+        for object in self.objects.with_lines().into_iter().filter(of_owner) {
+            self.wake_aside(&object, |wake| wake == WakeAside::PolicyChange);
+            self.queue_line_reports(&object);
+        }
+    }
+
+    fn backend_seen(&mut self, kind: ObjectKind, age: Duration) {
+        self.objects.backend_seen(kind, self.now, age);
+        if self.objects.is_fresh(kind, self.now) && !self.fresh.contains(&kind) {
+            self.release_lines_of(kind);
         }
         self.note_freshness();
     }
 
-    /// Tells held Pods when corrd falls silent or speaks again.
+    /// Tells held Pods when a daemon falls silent or speaks again.
     pub(crate) fn note_freshness(&mut self) {
-        let fresh = self.corridors.is_fresh(self.now);
-        if std::mem::replace(&mut self.backend_was_fresh, fresh) != fresh {
-            for key in self.corridors.keys_with_lines() {
-                self.queue_line_reports(&key);
+        let fresh = self.objects.fresh_kinds(self.now);
+        let before = std::mem::replace(&mut self.fresh, fresh);
+        if before == self.fresh {
+            return;
+        }
+        for object in self.objects.with_lines() {
+            if before.contains(&object.kind) != self.fresh.contains(&object.kind) {
+                self.queue_line_reports(&object);
             }
         }
     }
 
-    fn queue_line_reports(&mut self, key: &ObjectKey) {
-        let Some(line) = self.corridors.line(key) else { return };
+    fn queue_line_reports(&mut self, object: &ObjectRef) {
+        let Some(line) = self.objects.line(object) else { return };
         for (_, uid) in line.waiting() {
             if let Some(record) = self.pods.get(uid) {
                 self.reports.held(self.now, uid, &record.report);
@@ -336,11 +388,7 @@ impl Engine {
         }
         let verdict = self.gate(record.order, &record.pod.spec).err();
         if let (Some(verdict), Some(record)) = (verdict, self.pods.get_mut(uid)) {
-            record.rejection = Some(Rejection::Corridor(verdict));
+            record.rejection = Some(Rejection::Object(verdict));
         }
-    }
-
-    pub(crate) fn node(&self, name: &NodeName) -> Option<&Node> {
-        self.nodes.get(name)
     }
 }

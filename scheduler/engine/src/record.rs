@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{Instant, NodeName, ObjectKey, Pod};
+use model::{Instant, NodeName, ObjectRef, Pod};
 
 use crate::ledger::Holding;
 use crate::queue::Order;
@@ -38,12 +38,15 @@ pub(crate) enum Stage {
     Backoff,
     /// Fits on no Node.
     Parked,
-    /// In the line of this Corridor.
-    InLine(ObjectKey),
-    /// Beside the line of this Corridor: more bandwidth does not help it.
-    Aside(ObjectKey),
+    /// In the line of this object.
+    InLine(ObjectRef),
+    /// Beside the line of this object: more bandwidth does not help it.
+    Aside(ObjectRef),
     /// Only a change of the Pod helps.
     Held,
+    /// Its turn has come, but a report on it is being written: the version on which it would be
+    /// bound is about to change.
+    Reporting,
     /// The Binding is on its way.
     Binding {
         outcome_unclear: bool,
@@ -56,7 +59,7 @@ impl Stage {
         match self {
             Self::Resting => "gated",
             Self::Finished => "finished",
-            Self::Active => "active",
+            Self::Active | Self::Reporting => "active",
             Self::Backoff => "backoff",
             Self::Parked | Self::InLine(_) | Self::Aside(_) | Self::Held => "unschedulable",
             Self::Binding { outcome_unclear: false } => "binding",

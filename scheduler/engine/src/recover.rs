@@ -23,23 +23,30 @@ impl Engine {
         self.unsynced = before.unsynced;
         self.rng = before.rng;
         self.pods_seen = before.pods_seen;
-        self.backend_was_fresh = before.backend_was_fresh;
-        self.corridors = before.corridors.without_lines();
+        self.fresh = before.fresh;
+        self.objects = before.objects.without_lines();
         self.stats.attempts_scheduled = before.stats.attempts_scheduled;
         self.stats.attempts_unschedulable = before.stats.attempts_unschedulable;
         self.stats.attempts_error = before.stats.attempts_error + 1;
         self.stats.quarantined = before.stats.quarantined;
+        self.reports = before.reports.only_scheduled();
         let culprit = before.trying;
         for (uid, mut record) in before.pods {
+            let is_culprit = culprit.as_ref() == Some(&uid);
+            if is_culprit {
+                // Whatever it took was never handed out.
+                record.holding = None;
+            }
             let to = match record.stage {
+                _ if is_culprit => Stage::Held,
                 Stage::Binding { .. } | Stage::Bound(_) | Stage::Resting | Stage::Finished => {
                     record.stage.clone()
                 }
-                _ if culprit.as_ref() == Some(&uid) => Stage::Held,
                 _ => Stage::Active,
             };
             if let Some(holding) = &record.holding {
                 self.ledger.take(holding);
+                self.ledger.commit();
             }
             record.stage = Stage::Resting;
             record.woken_for = None;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use model::{CorridorPhase, FailurePolicy, Gbps, Hold, NodeName, ObjectKey};
+use model::{Amount, FailurePolicy, Hold, NodeName, ObjectKey, ObjectRef, Phase};
 
 use crate::filters::NodeReason;
 
@@ -12,7 +12,7 @@ use crate::filters::NodeReason;
 pub enum Rejection {
     /// Something in the Pod itself.
     Pod(Hold),
-    Corridor(CorridorRejection),
+    Object(Box<ObjectRejection>),
     Nodes(NodesRejection),
     /// Our own code failed on this Pod; the others go on without it.
     Quarantined,
@@ -23,16 +23,20 @@ pub enum Rejection {
 pub enum WakeOn {
     /// The Pod itself changes.
     PodChange,
-    /// The corridor can promise this much more than it does.
-    CorridorFree {
-        corridor: ObjectKey,
-        at_least: Gbps,
+    /// The object can promise this much more than it does.
+    ObjectFree {
+        object: ObjectRef,
+        at_least: Amount,
     },
-    CorridorSpecChange {
-        corridor: ObjectKey,
+    ObjectSpecChange {
+        object: ObjectRef,
     },
-    CorridorSpecChangeOrReady {
-        corridor: ObjectKey,
+    ObjectSpecChangeOrReady {
+        object: ObjectRef,
+    },
+    /// The owner of the object lets the Pod's namespace in.
+    PolicyChange {
+        object: ObjectRef,
     },
     /// A Node comes or changes so that the Pod fits.
     NodeFits,
@@ -42,17 +46,22 @@ impl fmt::Display for WakeOn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PodChange => f.write_str("a change of the Pod"),
-            Self::CorridorFree { corridor, at_least } if at_least.is_zero() => {
-                write!(f, "corridor {corridor} meets its floor")
+            Self::ObjectFree { object, at_least } if at_least.is_zero() => {
+                write!(f, "{object} meets its floor")
             }
-            Self::CorridorFree { corridor, at_least } => {
-                write!(f, "{at_least} Gbps free on corridor {corridor}")
+            Self::ObjectFree { object, at_least } => {
+                write!(f, "{at_least} {} free on {object}", object.kind.unit())
             }
-            Self::CorridorSpecChange { corridor } => {
-                write!(f, "a spec change of corridor {corridor}")
+            Self::ObjectSpecChange { object } => write!(f, "a spec change of {object}"),
+            Self::ObjectSpecChangeOrReady { object } => {
+                write!(f, "a spec change of {object}, or it enters Ready")
             }
-            Self::CorridorSpecChangeOrReady { corridor } => {
-                write!(f, "a spec change of corridor {corridor}, or it enters Ready")
+            Self::PolicyChange { object } => {
+                write!(
+                    f,
+                    "an AttestationPolicy in namespace {} that lets the Pod's namespace in",
+                    object.key.namespace
+                )
             }
             Self::NodeFits => f.write_str("a node on which the Pod fits"),
         }
@@ -63,7 +72,7 @@ impl Rejection {
     pub fn wake_on(&self) -> WakeOn {
         match self {
             Self::Pod(_) | Self::Quarantined => WakeOn::PodChange,
-            Self::Corridor(rejection) => rejection.wake_on(),
+            Self::Object(rejection) => rejection.wake_on(),
             Self::Nodes(_) => WakeOn::NodeFits,
         }
     }
@@ -75,7 +84,7 @@ impl Rejection {
             Self::Quarantined => "the scheduler failed on this Pod and has set it aside; \
                                   change or re-create the Pod to have it tried again"
                 .to_owned(),
-            Self::Corridor(rejection) => {
+            Self::Object(rejection) => {
                 let prefix = match rejection.policy {
                     FailurePolicy::Queue => "",
                     FailurePolicy::FailFast => "FailFast: ",
@@ -88,16 +97,14 @@ impl Rejection {
     }
 
     /// Equal for two rejections that differ only in live figures: a condition is
-    /// rewritten when this changes, not with every Gbps.
+    /// rewritten when this changes, not with every Amount.
     pub fn class(&self) -> Class {
         match self {
             Self::Pod(hold) => Class::Pod(hold.to_string()),
             Self::Quarantined => Class::Quarantined,
-            Self::Corridor(rejection) => Class::Corridor(
-                rejection.corridor.clone(),
-                rejection.phase,
-                rejection.cause.clone(),
-            ),
+            Self::Object(rejection) => {
+                Class::Object(rejection.object.clone(), rejection.phase, rejection.cause.label())
+            }
             Self::Nodes(rejection) => {
                 Class::Nodes(rejection.reasons.keys().map(ToString::to_string).collect())
             }
@@ -109,7 +116,7 @@ impl Rejection {
 pub enum Class {
     Pod(String),
     Quarantined,
-    Corridor(ObjectKey, Option<CorridorPhase>, CorridorCause),
+    Object(ObjectRef, Option<Phase>, &'static str),
     Nodes(Vec<String>),
 }
 
@@ -156,93 +163,123 @@ impl fmt::Display for NodesRejection {
     }
 }
 
-/// What a Corridor could not give, and why.
+/// What an object could not give, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CorridorRejection {
-    pub corridor: ObjectKey,
+pub struct ObjectRejection {
+    pub object: ObjectRef,
     pub policy: FailurePolicy,
-    pub cause: CorridorCause,
-    /// `None` when there is no such Corridor.
-    pub phase: Option<CorridorPhase>,
+    pub cause: Cause,
+    /// `None` when there is no such object, or none that the Pod may know of.
+    pub phase: Option<Phase>,
     /// `None`: the Pod reserves nothing, it only needs the floor met.
-    pub needed: Option<Gbps>,
-    pub free: Gbps,
-    pub floor: Gbps,
-    pub achievable: Gbps,
+    pub needed: Option<Amount>,
+    pub free: Amount,
+    pub floor: Amount,
+    pub measured: Amount,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CorridorCause {
+pub enum Cause {
     NotInstalled,
     OtherNamespace,
     NotFound,
     Releasing,
     NotReady,
-    /// corrd has not been heard of for too long.
+    /// Its daemon has not been heard of for too long.
     Stale,
     BelowFloor,
     MoreThanFloor,
     Short,
+    /// It is not shareable, and somebody has it.
+    InUse {
+        by: ObjectKey,
+    },
     KeptForHead {
         head: ObjectKey,
         times_passed: u32,
     },
 }
 
-impl CorridorRejection {
-    pub fn deficit(&self) -> Gbps {
+impl Cause {
+    /// The cause without its live figures.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::NotInstalled => "NotInstalled",
+            Self::OtherNamespace => "OtherNamespace",
+            Self::NotFound => "NotFound",
+            Self::Releasing => "Releasing",
+            Self::NotReady => "NotReady",
+            Self::Stale => "Stale",
+            Self::BelowFloor => "BelowFloor",
+            Self::MoreThanFloor => "MoreThanFloor",
+            Self::Short => "Short",
+            Self::InUse { .. } => "InUse",
+            Self::KeptForHead { .. } => "KeptForHead",
+        }
+    }
+}
+
+impl ObjectRejection {
+    #[expect(clippy::unnecessary_box_returns, reason = "it is what a large error is returned as")]
+    pub(crate) fn because(self, cause: Cause) -> Box<Self> {
+        Box::new(Self { cause, ..self })
+    }
+
+    pub fn deficit(&self) -> Amount {
         self.needed.unwrap_or_default().saturating_sub(self.free)
     }
 
     fn wake_on(&self) -> WakeOn {
-        let corridor = self.corridor.clone();
+        let object = self.object.clone();
         match (&self.cause, self.policy) {
-            (CorridorCause::OtherNamespace, _) => WakeOn::PodChange,
-            (_, FailurePolicy::FailFast) => WakeOn::CorridorSpecChangeOrReady { corridor },
-            (CorridorCause::MoreThanFloor, _) => WakeOn::CorridorSpecChange { corridor },
-            _ => WakeOn::CorridorFree { corridor, at_least: self.needed.unwrap_or_default() },
+            (Cause::OtherNamespace, _) => WakeOn::PolicyChange { object },
+            (_, FailurePolicy::FailFast) => WakeOn::ObjectSpecChangeOrReady { object },
+            (Cause::MoreThanFloor, _) => WakeOn::ObjectSpecChange { object },
+            _ => WakeOn::ObjectFree { object, at_least: self.needed.unwrap_or_default() },
         }
     }
 
     fn write_figures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { free, floor, .. } = self;
+        let unit = self.object.kind.unit();
         match self.needed {
-            None => write!(f, "needs the floor of {floor} Gbps met"),
-            Some(needed) => write!(f, "needs {needed} Gbps, {free} of {floor} Gbps free"),
+            None => write!(f, "needs the floor of {floor} {unit} met"),
+            Some(needed) => write!(f, "needs {needed} {unit}, {free} of {floor} {unit} free"),
         }?;
         let deficit = self.deficit();
-        if deficit.is_zero() { Ok(()) } else { write!(f, ", short by {deficit} Gbps") }
+        if deficit.is_zero() { Ok(()) } else { write!(f, ", short by {deficit} {unit}") }
     }
 }
 
-impl fmt::Display for CorridorRejection {
+impl fmt::Display for ObjectRejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "corridor {}", self.corridor)?;
+        let kind = self.object.kind;
+        write!(f, "{}", self.object)?;
         if let Some(phase) = self.phase {
             write!(f, " ({phase})")?;
         }
         match &self.cause {
-            CorridorCause::NotInstalled => {
-                return f.write_str(": the CRD corridors.corridoros.io is not installed");
-            }
-            CorridorCause::NotFound => return f.write_str(" not found"),
-            CorridorCause::OtherNamespace => {
+            Cause::NotInstalled => return write!(f, ": the CRD {} is not installed", kind.crd()),
+            Cause::NotFound => return f.write_str(" not found"),
+            Cause::OtherNamespace => {
                 return f.write_str(" belongs to another namespace, which does not share it");
             }
-            CorridorCause::Releasing => return f.write_str(": is being released"),
-            CorridorCause::MoreThanFloor => {
+            Cause::Releasing => return f.write_str(": is being released"),
+            Cause::InUse { by } => return write!(f, ": is not shareable and in use by {by}"),
+            Cause::MoreThanFloor => {
                 let asked = self.needed.unwrap_or_default();
-                return write!(f, ": asks {asked} Gbps, the floor is {}", self.floor);
+                return write!(f, ": asks {asked} {}, the floor is {}", kind.unit(), self.floor);
             }
             _ => f.write_str(": ")?,
         }
         self.write_figures(f)?;
         match &self.cause {
-            CorridorCause::Stale => f.write_str(", corrd has not reported for 15 s"),
-            CorridorCause::BelowFloor => {
-                write!(f, ", achievable {} Gbps is below the floor", self.achievable)
+            Cause::Stale => write!(f, ", {} has not reported for 15 s", kind.backend()),
+            Cause::BelowFloor => {
+                let measured = self.measured;
+                write!(f, ", achievable {measured} {} is below the floor", kind.unit())
             }
-            CorridorCause::KeptForHead { head, times_passed } => {
+            Cause::KeptForHead { head, times_passed } => {
                 write!(f, ", kept for {head}, which was passed {times_passed} times")
             }
             _ => Ok(()),

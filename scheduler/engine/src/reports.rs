@@ -21,6 +21,10 @@ const SCHEDULED_MAX: usize = 100_000;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReportState {
     pub written: Option<Class>,
+    /// Being written now: the next one waits for its outcome.
+    pub in_flight: bool,
+    /// Something new came up meanwhile.
+    pub again: bool,
     writes: u32,
     last_write: Instant,
 }
@@ -33,6 +37,8 @@ impl ReportState {
 
     pub fn wrote(&mut self, now: Instant, class: Class) {
         self.written = Some(class);
+        self.in_flight = true;
+        self.again = false;
         self.writes = self.writes.saturating_add(1);
         self.last_write = now;
     }
@@ -95,6 +101,15 @@ impl Reports {
         self.last_was_scheduled = false;
         self.held_members.remove(&pod);
         Some(pod)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.scheduled.is_empty() && self.held.is_empty()
+    }
+
+    /// What is still to be told of bound Pods outlives everything derived.
+    pub fn only_scheduled(self) -> Self {
+        Self { scheduled: self.scheduled, dropped: self.dropped, ..Self::default() }
     }
 
     pub fn forget(&mut self, pod: &PodUid) {

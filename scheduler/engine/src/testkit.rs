@@ -3,9 +3,17 @@
 use std::sync::Arc;
 
 use model::{
-    Assignment, Corridor, CorridorNeed, CorridorPhase, FailurePolicy, Gbps, Labels, Node,
-    ObjectKey, Pod, PodSpec, Resources, Shape, Taint,
+    Amount, Assignment, FailurePolicy, Labels, Need, Node, ObjectKey, ObjectKind, ObjectRef, Phase,
+    Pod, PodSpec, Reservable, Resources, Shape, Taint,
 };
+
+pub(crate) fn corridor(text: &str) -> ObjectRef {
+    ObjectRef { kind: ObjectKind::Corridor, key: key(text) }
+}
+
+pub(crate) fn bundle(text: &str) -> ObjectRef {
+    ObjectRef { kind: ObjectKind::MemoryBundle, key: key(text) }
+}
 
 pub(crate) fn key(text: &str) -> ObjectKey {
     let (namespace, name) = text.split_once('/').unwrap_or(("team-a", text));
@@ -76,7 +84,8 @@ impl PodBuilder {
                 namespace: key.namespace.clone(),
                 priority: 0,
                 shape: Arc::new(shape(100, 1 << 20)),
-                corridor: None,
+                needs: Vec::new(),
+                failure_policy: None,
                 hold: None,
             },
             assignment: Assignment::Waiting,
@@ -99,19 +108,21 @@ impl PodBuilder {
         self
     }
 
-    pub fn needs(mut self, corridor: &str, amount: Option<u32>) -> Self {
-        self.spec.corridor = Some(CorridorNeed {
-            corridor: key(corridor),
-            amount: amount.map(Gbps::from_whole),
-            failure_policy: FailurePolicy::Queue,
-        });
+    pub fn needs(self, name: &str, amount: Option<u32>) -> Self {
+        self.needs_object(corridor(name), amount)
+    }
+
+    pub fn needs_bundle(self, name: &str, amount: Option<u32>) -> Self {
+        self.needs_object(bundle(name), amount)
+    }
+
+    fn needs_object(mut self, object: ObjectRef, amount: Option<u32>) -> Self {
+        self.spec.needs.push(Need { object, amount: amount.map(Amount::from_whole) });
         self
     }
 
     pub fn fail_fast(mut self) -> Self {
-        if let Some(need) = &mut self.spec.corridor {
-            need.failure_policy = FailurePolicy::FailFast;
-        }
+        self.spec.failure_policy = Some(FailurePolicy::FailFast);
         self
     }
 
@@ -133,24 +144,38 @@ impl PodBuilder {
     }
 }
 
-pub(crate) struct CorridorBuilder(Corridor);
+pub(crate) struct CorridorBuilder(Reservable);
 
 impl CorridorBuilder {
     /// Ready, with its floor met.
-    pub fn new(name: &str, floor_gbps: u32) -> Self {
-        let key = key(name);
-        Self(Corridor {
-            uid: format!("uid-{}", key.name).as_str().into(),
-            key,
+    pub fn new(name: &str, floor: u32) -> Self {
+        Self::of(corridor(name), floor)
+    }
+
+    /// A MemoryBundle instead, shareable.
+    pub fn bundle(name: &str, floor: u32) -> Self {
+        Self::of(bundle(name), floor)
+    }
+
+    fn of(object: ObjectRef, floor: u32) -> Self {
+        Self(Reservable {
+            uid: format!("uid-{}", object.key.name).as_str().into(),
+            object,
             generation: 1,
             deleting: false,
-            floor_asked: Gbps::from_whole(floor_gbps),
+            floor_asked: Amount::from_whole(floor),
             floor_confirmed: None,
-            achievable: Gbps::from_whole(floor_gbps),
-            phase: CorridorPhase::Ready,
-            corridor_id: Some("cor-1".into()),
+            measured: Amount::from_whole(floor),
+            phase: Phase::Ready,
+            handle: Some("cor-1".into()),
             node_selector: Labels::new(),
+            exclusive: false,
         })
+    }
+
+    pub fn exclusive(mut self) -> Self {
+        self.0.exclusive = true;
+        self
     }
 
     pub fn uid(mut self, uid: &str) -> Self {
@@ -163,18 +188,18 @@ impl CorridorBuilder {
         self
     }
 
-    pub fn phase(mut self, phase: CorridorPhase) -> Self {
+    pub fn phase(mut self, phase: Phase) -> Self {
         self.0.phase = phase;
         self
     }
 
     pub fn achievable(mut self, gbps: f64) -> Self {
-        self.0.achievable = Gbps::from_measured(gbps);
+        self.0.measured = Amount::from_measured(gbps);
         self
     }
 
     pub fn confirmed(mut self, gbps: f64) -> Self {
-        self.0.floor_confirmed = Some(Gbps::from_measured(gbps));
+        self.0.floor_confirmed = Some(Amount::from_measured(gbps));
         self
     }
 
@@ -188,7 +213,7 @@ impl CorridorBuilder {
         self
     }
 
-    pub fn build(self) -> Corridor {
+    pub fn build(self) -> Reservable {
         self.0
     }
 }

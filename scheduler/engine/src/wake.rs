@@ -1,11 +1,14 @@
 //! Who is tried again, and when: exactly those whom a change can help.
 
-use model::{Corridor, Gbps, NodeName, ObjectKey, PodUid};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use model::{Amount, NodeName, ObjectKind, ObjectRef, PodUid, Reservable, Shape};
 
 use crate::engine::Engine;
 use crate::filters::{self, Ask, Candidate};
 use crate::ledger::{Holding, NodeUse};
-use crate::line::WakeAside;
+use crate::line::{Waiting, WakeAside};
 use crate::queue::{Order, ParkKey};
 use crate::record::Stage;
 
@@ -13,87 +16,121 @@ impl Engine {
     /// What a Pod held is free again.
     pub(crate) fn wake_after_release(&mut self, holding: &Holding) {
         self.wake_parked(&holding.node);
-        let corridor = holding
-            .corridor
-            .as_ref()
-            .and_then(|granted| self.corridors.key_of(&granted.uid).cloned());
-        if let Some(corridor) = corridor {
-            self.release_line(&corridor);
+        for granted in &holding.granted {
+            if let Some(object) = self.objects.ref_of(&granted.uid).cloned() {
+                self.release_line(&object);
+            }
         }
     }
 
-    pub(crate) fn release_all_lines(&mut self) {
-        for key in self.corridors.keys_with_lines() {
-            self.release_line(&key);
+    pub(crate) fn release_lines_of(&mut self, kind: ObjectKind) {
+        for object in self.objects.with_lines().into_iter().filter(|object| object.kind == kind) {
+            self.release_line(&object);
         }
     }
 
     /// Sends on the Pods of a line that fit into what is free, in order.
-    pub(crate) fn release_line(&mut self, key: &ObjectKey) {
-        while let Some(waiting) = self.next_to_release(key) {
-            self.corridors.with_line(key, |line| line.mark_released(&waiting));
+    pub(crate) fn release_line(&mut self, object: &ObjectRef) {
+        loop {
+            let (next, kept) = self.next_to_release(object);
+            if kept {
+                self.kept.insert(object.clone(), self.room_changes);
+            }
+            let Some(waiting) = next else { return };
+            self.objects.with_line(object, |line| line.mark_released(&waiting));
             self.move_to(&waiting.pod, Stage::Active);
         }
     }
 
-    fn next_to_release(&self, key: &ObjectKey) -> Option<crate::line::Waiting> {
-        let line = self.corridors.line(key)?;
-        let promise = self.corridors.promise(key, self.now).ok()?;
-        let reserved = self.ledger.reserved(&promise.corridor.uid);
-        let free = promise.reservable.saturating_sub(reserved).saturating_sub(line.spoken_for());
-        let next = line.first_fitting(free)?;
-        let head = line.head()?;
-        let passes_head = head.order < next.order && !next.amount.is_zero();
-        if passes_head && self.is_kept_for(key, head.order, &head.pod) {
-            return None;
+    /// Bandwidth is kept for a head only while some Node could take it. That may have changed.
+    pub(crate) fn reconsider_kept(&mut self) {
+        let changes = self.room_changes;
+        let outdated: Vec<ObjectRef> =
+            self.kept.iter().filter(|(_, at)| **at != changes).map(|(it, _)| it.clone()).collect();
+        for object in outdated {
+            self.kept.remove(&object);
+            self.release_line(&object);
         }
-        Some(next)
     }
 
-    /// Whether free bandwidth is kept for the head of a line: it was passed often enough, and
-    /// this Corridor is all it lacks (else two heads on two objects could block each other).
-    pub(crate) fn is_kept_for(&self, key: &ObjectKey, head: Order, pod: &PodUid) -> bool {
+    /// Who goes next, and whether somebody else could, were nothing kept for the head.
+    fn next_to_release(&self, object: &ObjectRef) -> (Option<Waiting>, bool) {
+        let nobody = (None, false);
+        let Some(line) = self.objects.line(object) else { return nobody };
+        let Ok(promise) = self.objects.promise(object, self.now) else { return nobody };
+        let used = self.ledger.object(&promise.of.uid);
+        if promise.of.exclusive && (used.is_some() || line.has_released()) {
+            return nobody;
+        }
+        let reserved = self.ledger.reserved(&promise.of.uid);
+        let free = promise.reservable.saturating_sub(reserved).saturating_sub(line.spoken_for());
+        let over_quota = |namespace: &str| self.is_over_quota(object, namespace);
+        let (next, head) = (line.first_fitting(free, &over_quota), line.head(&over_quota));
+        let (Some(next), Some(head)) = (next, head) else { return nobody };
+        let passes_head = head.rank < next.rank && !next.amount.is_zero();
+        if passes_head && self.is_kept_for(object, &head) {
+            // Who reserves nothing takes nothing from the head.
+            return (line.first_fitting(Amount::ZERO, &over_quota), true);
+        }
+        (Some(next), false)
+    }
+
+    /// Whether free bandwidth is kept for the head of a line: it was passed often enough, it asks
+    /// no more than can be promised, and this object is all it lacks (else two heads on two objects
+    /// could block each other).
+    pub(crate) fn is_kept_for(&self, object: &ObjectRef, head: &Waiting) -> bool {
+        let (order, bypass) = (head.rank.order, self.config.bypass);
         let passed = self
-            .corridors
-            .line(key)
-            .is_some_and(|line| line.has_been_passed_enough(head, self.now, self.config.bypass));
-        passed && self.pods.get(pod).is_some_and(|record| self.fits_some_node(&record.pod.spec))
+            .objects
+            .line(object)
+            .is_some_and(|line| line.has_been_passed_enough(order, self.now, bypass));
+        let promise = self.objects.promise(object, self.now);
+        passed
+            && promise.is_ok_and(|promise| head.amount <= promise.reservable)
+            && self.pods.get(&head.pod).is_some_and(|record| {
+                let spec = &record.pod.spec;
+                let mut others = spec.needs.iter().filter(|need| need.object != *object);
+                others.all(|need| self.has_room(spec, need)) && self.fits_some_node(spec)
+            })
     }
 
-    /// Wakes the Pods beside the line whom this change concerns.
-    pub(crate) fn wake_aside(&mut self, key: &ObjectKey, spec_changed: bool, entered_ready: bool) {
-        let Some(line) = self.corridors.line(key) else { return };
-        let woken: Vec<PodUid> = line
-            .aside()
-            .filter(|(_, wake)| match wake {
-                WakeAside::SpecChange => spec_changed,
-                WakeAside::SpecChangeOrReady => spec_changed || entered_ready,
-            })
-            .map(|(pod, _)| pod.clone())
-            .collect();
+    /// Whether a namespace has reached its soft quota on the object.
+    pub(crate) fn is_over_quota(&self, object: &ObjectRef, namespace: &str) -> bool {
+        let quota = self.config.quotas.iter().find(|quota| *quota.namespace == *namespace);
+        let used = self.objects.get(object).and_then(|object| self.ledger.object(&object.uid));
+        let (Some(quota), Some(used)) = (quota, used) else { return false };
+        let used = used.of_namespace(namespace);
+        let amount = match object.kind {
+            ObjectKind::Corridor => quota.corridor,
+            ObjectKind::MemoryBundle => quota.bundle,
+        };
+        amount.is_some_and(|limit| used.reserved >= limit)
+            || quota.pods.is_some_and(|limit| used.pods >= limit)
+    }
+
+    /// Wakes the Pods beside the line whom a change concerns.
+    pub(crate) fn wake_aside(&mut self, object: &ObjectRef, concerns: impl Fn(WakeAside) -> bool) {
+        let Some(line) = self.objects.line(object) else { return };
+        let woken: Vec<PodUid> =
+            line.aside().filter(|(_, wake)| concerns(*wake)).map(|(pod, _)| pod.clone()).collect();
         for pod in woken {
             self.move_to(&pod, Stage::Active);
         }
     }
 
     /// A new spec may have moved the floor below what some ask, or opened other Nodes.
-    pub(crate) fn reconsider_after_spec_change(&mut self, corridor: &Corridor) {
+    pub(crate) fn reconsider_after_spec_change(&mut self, object: &Reservable) {
+        let name = &object.object;
         let mut woken: Vec<PodUid> = Vec::new();
-        if let Some(line) = self.corridors.line(&corridor.key) {
+        if let Some(line) = self.objects.line(name) {
             let asks_too_much = |uid: &&PodUid| {
-                self.pods.get(uid).is_some_and(|record| {
-                    let need = record.pod.spec.corridor.as_ref();
-                    need.map_or(Gbps::ZERO, model::CorridorNeed::reserves) > corridor.floor_asked
-                })
+                let need = self.pods.get(*uid).and_then(|record| record.pod.spec.need_of(name));
+                need.is_some_and(|need| need.reserves() > object.floor_asked)
             };
             woken.extend(line.waiting().map(|(_, uid)| uid).filter(asks_too_much).cloned());
         }
-        let groups: Vec<ParkKey> = self
-            .parked
-            .keys()
-            .filter(|group| group.corridor.as_ref() == Some(&corridor.key))
-            .cloned()
-            .collect();
+        let groups: Vec<ParkKey> =
+            self.parked.keys().filter(|group| group.objects.contains(name)).cloned().collect();
         for group in &groups {
             woken.extend(self.parked.group(group).map(|(_, uid)| uid.clone()));
         }
@@ -102,14 +139,14 @@ impl Engine {
         }
     }
 
-    /// A Node came, changed, or was freed: wakes the parked Pods that now fit on it, in order,
-    /// as many as it can take.
+    /// A Node came, changed, or was freed: wakes the parked Pods that now fit on it, in order, as
+    /// many as it can take. Those that must wait out their back-off come after the others.
     pub(crate) fn wake_parked(&mut self, name: &NodeName) {
         let mut used = self.ledger.node(name).cloned().unwrap_or_default();
-        while let Some((pod, group)) = self.first_parked_fitting(name, &used) {
-            // One that must wait out its back-off does not hold up the others.
-            if self.wake(&pod) == Stage::Active {
-                used.add(&group.shape);
+        for in_back_off in [false, true] {
+            for (pod, shape) in self.parked_fitting(name, &used, in_back_off) {
+                self.wake(&pod);
+                used.add(&shape);
                 if let Some(record) = self.pods.get_mut(&pod) {
                     record.woken_for = Some(name.clone());
                 }
@@ -117,29 +154,53 @@ impl Engine {
         }
     }
 
-    fn first_parked_fitting(&self, name: &NodeName, used: &NodeUse) -> Option<(PodUid, ParkKey)> {
-        let node = self.node(name)?;
+    /// Parked Pods in order, as long as they fit on the Node one after the other.
+    fn parked_fitting(
+        &self,
+        name: &NodeName,
+        used: &NodeUse,
+        in_back_off: bool,
+    ) -> Vec<(PodUid, Arc<Shape>)> {
+        let Some(node) = self.nodes.get(name) else { return Vec::new() };
+        let mut used = used.clone();
         let mut reasons = Vec::new();
-        self.parked
+        let mut fits = |group: &ParkKey, used: &NodeUse| {
+            let objects: Vec<&Reservable> =
+                group.objects.iter().filter_map(|name| self.objects.get(name)).collect();
+            let ask = Ask { shape: &group.shape, objects: &objects };
+            filters::rejections(ask, Candidate { node, used }, &mut reasons);
+            reasons.is_empty()
+        };
+        let waits = |pod: &PodUid| {
+            self.pods.get(pod).is_some_and(|record| (record.not_before > self.now) == in_back_off)
+        };
+        let mut groups: Vec<_> = self
+            .parked
             .keys()
-            .filter(|group| {
-                let corridor = group.corridor.as_ref().and_then(|key| self.corridors.get(key));
-                let ask = Ask { shape: &group.shape, corridor };
-                filters::rejections(ask, Candidate { node, used }, &mut reasons);
-                reasons.is_empty()
-            })
-            .filter_map(|group| {
-                self.parked.group(group).next().map(|(order, pod)| (order, pod, group))
-            })
-            .min_by_key(|(order, ..)| *order)
-            .map(|(_, pod, group)| (pod.clone(), group.clone()))
+            .filter(|group| fits(group, &used))
+            .map(|group| (group, self.parked.group(group).filter(|(_, pod)| waits(pod))))
+            .collect();
+        let mut firsts: BTreeMap<Order, (usize, &PodUid)> = BTreeMap::new();
+        for (index, (_, pods)) in groups.iter_mut().enumerate() {
+            firsts.extend(pods.next().map(|(order, pod)| (order, (index, pod))));
+        }
+        let mut fitting = Vec::new();
+        while let Some((_, (index, pod))) = firsts.pop_first() {
+            let (group, pods) = &mut groups[index];
+            // A kind that does not fit any more will not fit later: the Node only fills up.
+            if !fits(group, &used) {
+                continue;
+            }
+            used.add(&group.shape);
+            fitting.push((pod.clone(), group.shape.clone()));
+            firsts.extend(pods.next().map(|(order, pod)| (order, (index, pod))));
+        }
+        fitting
     }
 
     /// To the active queue, or to back-off while that lasts.
-    fn wake(&mut self, pod: &PodUid) -> Stage {
+    fn wake(&mut self, pod: &PodUid) {
         let due = self.pods.get(pod).map_or(self.now, |record| record.not_before);
-        let to = if due <= self.now { Stage::Active } else { Stage::Backoff };
-        self.move_to(pod, to.clone());
-        to
+        self.move_to(pod, if due <= self.now { Stage::Active } else { Stage::Backoff });
     }
 }

@@ -3,27 +3,30 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Bandwidth in thousandths of a Gbps.
+/// Bandwidth in thousandths of its unit: Gbps of a Corridor, GB/s of a MemoryBundle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Gbps {
+pub struct Amount {
     milli: u64,
 }
 
-impl Gbps {
+impl Amount {
     pub const ZERO: Self = Self { milli: 0 };
+    pub const MAX: Self = Self { milli: u64::MAX };
+    /// The most that one Pod can ask for. A million such amounts still add up exactly.
+    pub const ASK_MAX: Self = Self { milli: 9_999_999_999 };
 
     pub const fn from_milli(milli: u64) -> Self {
         Self { milli }
     }
 
-    pub const fn from_whole(gbps: u32) -> Self {
-        Self { milli: gbps as u64 * 1000 }
+    pub const fn from_whole(whole: u32) -> Self {
+        Self { milli: whole as u64 * 1000 }
     }
 
     /// A number of a status field, rounded to the nearest thousandth.
     /// NaN and negative numbers count as 0: a sensor's nonsense promises nothing.
-    pub fn from_measured(gbps: f64) -> Self {
-        let milli = (gbps * 1000.0).round();
+    pub fn from_measured(measured: f64) -> Self {
+        let milli = (measured * 1000.0).round();
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -51,7 +54,7 @@ impl Gbps {
     }
 }
 
-impl fmt::Display for Gbps {
+impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (whole, rest) = (self.milli / 1000, self.milli % 1000);
         if rest == 0 {
@@ -86,7 +89,7 @@ const WHOLE_DIGITS_MAX: usize = 7;
 const DECIMALS_MAX: usize = 3;
 
 /// The amount of an annotation: `^[0-9]{1,7}(\.[0-9]{1,3})?$`, greater than 0.
-impl FromStr for Gbps {
+impl FromStr for Amount {
     type Err = AmountError;
 
     fn from_str(text: &str) -> Result<Self, AmountError> {
@@ -124,43 +127,43 @@ mod tests {
 
     #[test]
     fn reads_whole_and_broken_amounts() {
-        assert_eq!("40".parse(), Ok(Gbps::from_whole(40)));
-        assert_eq!("2.5".parse(), Ok(Gbps::from_milli(2500)));
-        assert_eq!("0.001".parse(), Ok(Gbps::from_milli(1)));
-        assert_eq!("0.050".parse(), Ok(Gbps::from_milli(50)));
-        assert_eq!("9999999.999".parse(), Ok(Gbps::from_milli(9_999_999_999)));
+        assert_eq!("40".parse(), Ok(Amount::from_whole(40)));
+        assert_eq!("2.5".parse(), Ok(Amount::from_milli(2500)));
+        assert_eq!("0.001".parse(), Ok(Amount::from_milli(1)));
+        assert_eq!("0.050".parse(), Ok(Amount::from_milli(50)));
+        assert_eq!("9999999.999".parse(), Ok(Amount::from_milli(9_999_999_999)));
     }
 
     #[test]
     fn refuses_everything_else() {
         for zero in ["0", "0.0", "0000000.000"] {
-            assert_eq!(zero.parse::<Gbps>(), Err(AmountError::Zero), "{zero:?}");
+            assert_eq!(zero.parse::<Amount>(), Err(AmountError::Zero), "{zero:?}");
         }
         for bad in
             ["", ".", "1.", ".5", "-1", "+1", "1e3", "10000000", "1.0000", " 1", "1 ", "NaN", "١"]
         {
-            assert_eq!(bad.parse::<Gbps>(), Err(AmountError::Malformed), "{bad:?}");
+            assert_eq!(bad.parse::<Amount>(), Err(AmountError::Malformed), "{bad:?}");
         }
     }
 
     #[test]
     fn measured_nonsense_promises_nothing() {
-        assert_eq!(Gbps::from_measured(f64::NAN), Gbps::ZERO);
-        assert_eq!(Gbps::from_measured(-4.0), Gbps::ZERO);
-        assert_eq!(Gbps::from_measured(99.9996), Gbps::from_whole(100));
-        assert_eq!(Gbps::from_measured(f64::INFINITY).milli(), u64::MAX);
+        assert_eq!(Amount::from_measured(f64::NAN), Amount::ZERO);
+        assert_eq!(Amount::from_measured(-4.0), Amount::ZERO);
+        assert_eq!(Amount::from_measured(99.9996), Amount::from_whole(100));
+        assert_eq!(Amount::from_measured(f64::INFINITY).milli(), u64::MAX);
     }
 
     proptest! {
         #[test]
         fn prints_what_it_reads(milli in 1_u64..10_000_000_000) {
-            let amount = Gbps::from_milli(milli);
+            let amount = Amount::from_milli(milli);
             prop_assert_eq!(amount.to_string().parse(), Ok(amount));
         }
 
         #[test]
         fn never_panics(text in "\\PC{0,20}") {
-            let _ = text.parse::<Gbps>();
+            let _ = text.parse::<Amount>();
         }
     }
 }

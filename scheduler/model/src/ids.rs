@@ -42,9 +42,9 @@ string_id! {
     NodeName
 }
 string_id! {
-    /// The UID of a Corridor: what the ledger counts by. A Corridor that is
-    /// deleted and created again under its old name owes nothing to the old one's Pods.
-    CorridorUid
+    /// The UID of a Corridor or MemoryBundle: what the ledger counts by. An object that is deleted
+    /// and created again under its old name owes nothing to the old one's Pods.
+    ObjectUid
 }
 
 /// Namespace and name of a namespaced object.

@@ -5,25 +5,22 @@
 //! the edge; past that point there is no string left to interpret.
 
 mod amount;
-mod corridor;
 mod hold;
 mod ids;
 mod node;
+mod object;
 mod pod;
 mod quantity;
 mod resources;
 mod taint;
 mod time;
 
-pub use amount::{AmountError, Gbps};
-pub use corridor::{Corridor, CorridorPhase};
+pub use amount::{Amount, AmountError};
 pub use hold::Hold;
-pub use ids::{CorridorUid, NodeName, ObjectKey, PodUid};
+pub use ids::{NodeName, ObjectKey, ObjectUid, PodUid};
 pub use node::{Labels, Node};
-pub use pod::{
-    Assignment, CorridorNeed, FailurePolicy, Grant, GrantedBundle, GrantedCorridor, Pod, PodSpec,
-    Shape,
-};
+pub use object::{ObjectKind, ObjectRef, Phase, Reservable};
+pub use pod::{Assignment, FailurePolicy, Grant, Granted, Need, Pod, PodSpec, Shape};
 pub use quantity::{Quantity, QuantityError};
 pub use resources::{MemoryBytes, MilliCpu, Resources};
 pub use taint::{Effect, Taint, Toleration, TolerationOperator, first_untolerated};

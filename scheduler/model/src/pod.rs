@@ -1,6 +1,9 @@
 use std::sync::Arc;
 
-use crate::{CorridorUid, Gbps, Hold, Labels, NodeName, ObjectKey, PodUid, Resources, Toleration};
+use crate::{
+    Amount, Hold, Labels, NodeName, ObjectKey, ObjectKind, ObjectRef, ObjectUid, PodUid, Resources,
+    Toleration,
+};
 
 /// A Pod as the engine sees it: identity, what it needs, where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,8 +40,17 @@ pub struct PodSpec {
     pub namespace: Arc<str>,
     pub priority: i32,
     pub shape: Arc<Shape>,
-    pub corridor: Option<CorridorNeed>,
+    /// At most one of each kind, in the order of kinds: all are met together, or none.
+    pub needs: Vec<Need>,
+    /// `None`: as the configuration says.
+    pub failure_policy: Option<FailurePolicy>,
     pub hold: Option<Hold>,
+}
+
+impl PodSpec {
+    pub fn need_of(&self, object: &ObjectRef) -> Option<&Need> {
+        self.needs.iter().find(|need| need.object == *object)
+    }
 }
 
 /// What a Pod asks of a Node. Pods of one shape fit on the same Nodes.
@@ -52,18 +64,17 @@ pub struct Shape {
     pub node_selector: Labels,
 }
 
-/// The Corridor that a Pod refers to.
+/// An object that a Pod refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CorridorNeed {
-    pub corridor: ObjectKey,
-    /// Bandwidth to reserve. `None`: the Corridor must be Ready with its floor met, no more.
-    pub amount: Option<Gbps>,
-    pub failure_policy: FailurePolicy,
+pub struct Need {
+    pub object: ObjectRef,
+    /// Bandwidth to reserve. `None`: the object must be Ready with its floor met, no more.
+    pub amount: Option<Amount>,
 }
 
-impl CorridorNeed {
-    pub fn reserves(&self) -> Gbps {
-        self.amount.unwrap_or(Gbps::ZERO)
+impl Need {
+    pub fn reserves(&self) -> Amount {
+        self.amount.unwrap_or(Amount::ZERO)
     }
 }
 
@@ -79,18 +90,26 @@ pub enum FailurePolicy {
 /// What a bound Pod holds of corridors and bundles: the durable ledger, one entry per Pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grant {
-    pub corridor: Option<GrantedCorridor>,
-    pub bundle: Option<GrantedBundle>,
+    pub corridor: Option<Granted>,
+    pub bundle: Option<Granted>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GrantedCorridor {
-    pub uid: CorridorUid,
-    pub amount: Gbps,
+impl Grant {
+    pub fn parts(&self) -> impl Iterator<Item = &Granted> {
+        self.corridor.iter().chain(&self.bundle)
+    }
+
+    pub fn part_mut(&mut self, kind: ObjectKind) -> &mut Option<Granted> {
+        match kind {
+            ObjectKind::Corridor => &mut self.corridor,
+            ObjectKind::MemoryBundle => &mut self.bundle,
+        }
+    }
 }
 
+/// Of which object, and how much; an amount of 0 is a reference that reserves nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GrantedBundle {
-    pub uid: Arc<str>,
-    pub milli_gbs: u64,
+pub struct Granted {
+    pub uid: ObjectUid,
+    pub amount: Amount,
 }

@@ -31,6 +31,15 @@ impl Resources {
         self.zip(other, i64::max);
     }
 
+    /// No resource more than `most`.
+    pub fn limit_to(&mut self, most: i64) {
+        let Self { cpu_milli, memory_bytes, ephemeral_storage_bytes, scalar } = self;
+        let amounts = [cpu_milli, memory_bytes, ephemeral_storage_bytes];
+        for amount in amounts.into_iter().chain(scalar.values_mut()) {
+            *amount = (*amount).min(most);
+        }
+    }
+
     pub fn scalar(&self, name: &str) -> i64 {
         self.scalar.get(name).copied().unwrap_or(0)
     }

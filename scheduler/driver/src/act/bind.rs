@@ -1,10 +1,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crds::annotations::{CORRIDOR_ID, GRANT};
+use crds::annotations::{CORRIDOR_ID, FFM_HANDLE, GRANT};
 use engine::Bind;
 use http::Method;
 use kube::Client;
+use model::ObjectKind;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::Sender;
 use tokio::time::{sleep, timeout};
@@ -59,8 +60,12 @@ fn annotations(bind: &Bind) -> BTreeMap<&'static str, String> {
     if let Some(grant) = &bind.grant {
         annotations.insert(GRANT, grant_text(grant));
     }
-    if let Some(id) = &bind.corridor_id {
-        annotations.insert(CORRIDOR_ID, id.to_string());
+    for (kind, handle) in &bind.handles {
+        let annotation = match kind {
+            ObjectKind::Corridor => CORRIDOR_ID,
+            ObjectKind::MemoryBundle => FFM_HANDLE,
+        };
+        annotations.insert(annotation, handle.to_string());
     }
     annotations
 }
@@ -144,12 +149,12 @@ async fn read_pod(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{Gbps, Grant, GrantedCorridor, ObjectKey, PodSpec};
+    use model::{Amount, Grant, Granted, ObjectKey, PodSpec};
     use std::sync::Arc;
 
     #[test]
     fn a_binding_carries_preconditions_and_the_grant() {
-        let granted = GrantedCorridor { uid: "c".into(), amount: Gbps::from_whole(40) };
+        let granted = Granted { uid: "c".into(), amount: Amount::from_whole(40) };
         let bind = Bind {
             pod: ObjectKey::new("a", "p"),
             uid: "u".into(),
@@ -158,17 +163,22 @@ mod tests {
                 namespace: "a".into(),
                 priority: 0,
                 shape: Arc::default(),
-                corridor: None,
+                needs: Vec::new(),
+                failure_policy: None,
                 hold: None,
             }),
             resource_version: Some("7".into()),
-            corridor_id: Some("cor-1".into()),
+            handles: vec![
+                (ObjectKind::Corridor, "cor-1".into()),
+                (ObjectKind::MemoryBundle, "ffm-1".into()),
+            ],
             grant: Some(Grant { corridor: Some(granted), bundle: None }),
         };
         let body = body(&bind, &annotations(&bind));
         assert_eq!(body["metadata"]["uid"], "u");
         assert_eq!(body["metadata"]["resourceVersion"], "7");
         assert_eq!(body["metadata"]["annotations"]["corridoros.io/corridorId"], "cor-1");
+        assert_eq!(body["metadata"]["annotations"]["corridoros.io/ffmHandle"], "ffm-1");
         assert_eq!(
             body["metadata"]["annotations"]["corridoros.io/grant"],
             r#"{"v":1,"corridor":{"uid":"c","milliGbps":40000}}"#

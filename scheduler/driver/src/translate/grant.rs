@@ -1,8 +1,6 @@
 //! The annotation `corridoros.io/grant`: the ledger entry that a Pod carries.
 
-use std::sync::Arc;
-
-use model::{Gbps, Grant, GrantedBundle, GrantedCorridor};
+use model::{Amount, Grant, Granted};
 use serde::{Deserialize, Serialize};
 
 const VERSION: u32 = 1;
@@ -40,7 +38,7 @@ pub(crate) fn grant_text(grant: &Grant) -> String {
         }),
         bundle: grant.bundle.as_ref().map(|granted| BundleText {
             uid: granted.uid.to_string(),
-            milli_gbs: granted.milli_gbs,
+            milli_gbs: granted.amount.milli(),
         }),
     };
     serde_json::to_string(&text).unwrap_or_default()
@@ -52,15 +50,15 @@ pub(super) fn parse_grant(text: &str) -> Option<Grant> {
     if text.v != VERSION {
         return None;
     }
+    // More than anybody can ask for was not written by us. It counts as much as it can without
+    // spoiling the sum for the others.
+    let granted = |uid: &str, milli| Granted {
+        uid: uid.into(),
+        amount: Amount::from_milli(milli).min(Amount::ASK_MAX),
+    };
     Some(Grant {
-        corridor: text.corridor.map(|granted| GrantedCorridor {
-            uid: granted.uid.as_str().into(),
-            amount: Gbps::from_milli(granted.milli_gbps),
-        }),
-        bundle: text.bundle.map(|granted| GrantedBundle {
-            uid: Arc::from(granted.uid),
-            milli_gbs: granted.milli_gbs,
-        }),
+        corridor: text.corridor.map(|part| granted(&part.uid, part.milli_gbps)),
+        bundle: text.bundle.map(|part| granted(&part.uid, part.milli_gbs)),
     })
 }
 
@@ -70,10 +68,15 @@ mod tests {
 
     #[test]
     fn has_the_promised_form_and_reads_its_own() {
-        let granted = GrantedCorridor { uid: "u-1".into(), amount: Gbps::from_whole(40) };
-        let grant = Grant { corridor: Some(granted), bundle: None };
+        let granted =
+            |uid: &str, whole| Some(Granted { uid: uid.into(), amount: Amount::from_whole(whole) });
+        let mut grant = Grant { corridor: granted("u-1", 40), bundle: None };
         let text = grant_text(&grant);
         assert_eq!(text, r#"{"v":1,"corridor":{"uid":"u-1","milliGbps":40000}}"#);
+        assert_eq!(parse_grant(&text), Some(grant.clone()));
+        grant.bundle = granted("u-2", 0);
+        let text = grant_text(&grant);
+        assert!(text.ends_with(r#","bundle":{"uid":"u-2","milliGBs":0}}"#), "{text}");
         assert_eq!(parse_grant(&text), Some(grant));
     }
 

@@ -1,40 +1,49 @@
-//! The annotations by which a Pod asks for a Corridor.
+//! The annotations by which a Pod asks for a Corridor and a MemoryBundle.
 
 use std::collections::BTreeMap;
 
 use crds::annotations::{
     CORRIDOR_GBPS, CORRIDOR_REF, FAILURE_POLICY, MEMORY_BUNDLE_GBS, MEMORY_BUNDLE_REF,
 };
-use model::{CorridorNeed, FailurePolicy, Gbps, Hold, ObjectKey};
+use model::{Amount, FailurePolicy, Hold, Need, ObjectKey, ObjectKind, ObjectRef};
 
-/// What the annotations ask for, or what is wrong with them.
-pub(super) fn corridor_need(
+/// What the annotations ask for: at most one object of each kind, in the order of kinds.
+pub(super) fn needs(annotations: &BTreeMap<String, String>) -> Result<Vec<Need>, Hold> {
+    let corridor = need(annotations, ObjectKind::Corridor, CORRIDOR_REF, CORRIDOR_GBPS)?;
+    let bundle = need(annotations, ObjectKind::MemoryBundle, MEMORY_BUNDLE_REF, MEMORY_BUNDLE_GBS)?;
+    Ok(corridor.into_iter().chain(bundle).collect())
+}
+
+pub(super) fn failure_policy(
     annotations: &BTreeMap<String, String>,
-) -> Result<Option<CorridorNeed>, Hold> {
-    for bundle in [MEMORY_BUNDLE_REF, MEMORY_BUNDLE_GBS] {
-        if annotations.contains_key(bundle) {
-            let field = format!("metadata.annotations[{bundle}]");
-            return Err(Hold::UnsupportedFeature { field });
-        }
+) -> Result<Option<FailurePolicy>, Hold> {
+    match annotations.get(FAILURE_POLICY).map(String::as_str) {
+        None => Ok(None),
+        Some("Queue") => Ok(Some(FailurePolicy::Queue)),
+        Some("FailFast") => Ok(Some(FailurePolicy::FailFast)),
+        Some(_) => Err(invalid(FAILURE_POLICY, "expected Queue or FailFast")),
     }
-    let failure_policy = match annotations.get(FAILURE_POLICY).map(String::as_str) {
-        None | Some("Queue") => FailurePolicy::Queue,
-        Some("FailFast") => FailurePolicy::FailFast,
-        Some(_) => return Err(invalid(FAILURE_POLICY, "expected Queue or FailFast")),
-    };
-    let amount = annotations
-        .get(CORRIDOR_GBPS)
-        .map(|text| text.parse::<Gbps>().map_err(|why| invalid(CORRIDOR_GBPS, &why.to_string())))
+}
+
+fn need(
+    annotations: &BTreeMap<String, String>,
+    kind: ObjectKind,
+    reference: &str,
+    amount: &str,
+) -> Result<Option<Need>, Hold> {
+    let asked = annotations
+        .get(amount)
+        .map(|text| text.parse::<Amount>().map_err(|why| invalid(amount, &why.to_string())))
         .transpose()?;
-    let Some(reference) = annotations.get(CORRIDOR_REF) else {
-        return match amount {
+    let Some(text) = annotations.get(reference) else {
+        return match asked {
             None => Ok(None),
-            Some(_) => Err(invalid(CORRIDOR_GBPS, &format!("needs {CORRIDOR_REF} beside it"))),
+            Some(_) => Err(invalid(amount, &format!("needs {reference} beside it"))),
         };
     };
-    let corridor = parse_reference(reference)
-        .ok_or_else(|| invalid(CORRIDOR_REF, "expected <namespace>/<name>"))?;
-    Ok(Some(CorridorNeed { corridor, amount, failure_policy }))
+    let key =
+        parse_reference(text).ok_or_else(|| invalid(reference, "expected <namespace>/<name>"))?;
+    Ok(Some(Need { object: ObjectRef { kind, key }, amount: asked }))
 }
 
 fn invalid(key: &str, why: &str) -> Hold {
@@ -59,26 +68,30 @@ fn parse_reference(text: &str) -> Option<ObjectKey> {
 mod tests {
     use super::*;
 
-    fn need(pairs: &[(&str, &str)]) -> Result<Option<CorridorNeed>, Hold> {
-        let map = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        corridor_need(&map.collect())
+    fn asked(pairs: &[(&str, &str)]) -> Result<Vec<Need>, Hold> {
+        let map: BTreeMap<String, String> =
+            pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        failure_policy(&map).and_then(|_| needs(&map))
     }
 
     #[test]
-    fn reads_reference_amount_and_policy() {
-        let pairs = [(CORRIDOR_REF, "a/c1"), (CORRIDOR_GBPS, "2.5"), (FAILURE_POLICY, "FailFast")];
-        let expected = CorridorNeed {
-            corridor: ObjectKey::new("a", "c1"),
-            amount: Some(Gbps::from_milli(2500)),
-            failure_policy: FailurePolicy::FailFast,
+    fn reads_references_and_amounts_of_both_kinds() {
+        let pairs = [(MEMORY_BUNDLE_REF, "a/b1"), (CORRIDOR_REF, "a/c1"), (CORRIDOR_GBPS, "2.5")];
+        let need = |kind, name, amount| Need {
+            object: ObjectRef { kind, key: ObjectKey::new("a", name) },
+            amount,
         };
-        assert_eq!(need(&pairs), Ok(Some(expected)));
-        assert_eq!(need(&[]), Ok(None));
+        let expected = vec![
+            need(ObjectKind::Corridor, "c1", Some(Amount::from_milli(2500))),
+            need(ObjectKind::MemoryBundle, "b1", None),
+        ];
+        assert_eq!(asked(&pairs), Ok(expected));
+        assert_eq!(asked(&[]), Ok(Vec::new()));
     }
 
     #[test]
     fn says_what_is_wrong_and_where() {
-        let cases: [(&[(&str, &str)], &str); 7] = [
+        let cases: [(&[(&str, &str)], &str); 8] = [
             (&[(CORRIDOR_REF, "c1")], "invalid annotation corridoros.io/corridorRef: expected"),
             (&[(CORRIDOR_REF, "a/b/c")], "invalid annotation corridoros.io/corridorRef: expected"),
             (&[(CORRIDOR_REF, "a/..%2f")], "invalid annotation corridoros.io/corridorRef: "),
@@ -92,12 +105,16 @@ mod tests {
                 "invalid annotation corridoros.io/corridorGbps: needs corridoros.io/corridorRef",
             ),
             (
-                &[(MEMORY_BUNDLE_REF, "a/b")],
-                "UnsupportedFeature: metadata.annotations[corridoros.io/memoryBundleRef]",
+                &[(MEMORY_BUNDLE_REF, "a/b"), (MEMORY_BUNDLE_GBS, "-1")],
+                "invalid annotation corridoros.io/memoryBundleGBs: expected a number",
+            ),
+            (
+                &[(FAILURE_POLICY, "Maybe")],
+                "invalid annotation corridoros.io/failurePolicy: expected Queue or FailFast",
             ),
         ];
         for (pairs, message) in cases {
-            let hold = need(pairs).unwrap_err().to_string();
+            let hold = asked(pairs).unwrap_err().to_string();
             assert!(hold.starts_with(message), "{pairs:?}: {hold}");
         }
     }

@@ -2,11 +2,12 @@ use std::sync::Arc;
 
 use crds::annotations::GRANT;
 use model::{
-    Assignment, Hold, NodeName, Pod, PodSpec, PodUid, Shape, Toleration, TolerationOperator,
+    Assignment, FailurePolicy, Hold, Need, NodeName, Pod, PodSpec, PodUid, Shape, Toleration,
+    TolerationOperator,
 };
 
 use super::grant::parse_grant;
-use super::needs::corridor_need;
+use super::needs::{failure_policy, needs};
 use super::node::effect;
 use super::requests::{Unrequested, requests};
 use super::unsupported::unsupported_field;
@@ -21,7 +22,7 @@ pub(crate) fn pod(wire: WirePod) -> Option<Pod> {
     let key = key(&wire.metadata);
     let created = wire.metadata.creation_timestamp.as_ref();
     let waiting = matches!(assignment, Assignment::Waiting | Assignment::NotNow);
-    let (corridor, hold) = if waiting { needs(&wire) } else { (None, None) };
+    let asked = if waiting { asked(&wire) } else { Asked::default() };
     let shape = Arc::new(Shape {
         requests: requests(&wire, Unrequested::CountsNothing),
         scored_requests: requests(&wire, Unrequested::CountsDefaults),
@@ -36,8 +37,9 @@ pub(crate) fn pod(wire: WirePod) -> Option<Pod> {
             namespace: key.namespace.clone(),
             priority: wire.spec.priority.unwrap_or(0),
             shape,
-            corridor,
-            hold,
+            needs: asked.needs,
+            failure_policy: asked.failure_policy,
+            hold: asked.hold,
         }),
         key,
         uid: PodUid::new(&uid),
@@ -54,7 +56,9 @@ fn assignment(wire: &WirePod) -> Option<Assignment> {
         return Some(Assignment::Finished);
     }
     if !spec.node_name.is_empty() {
+        // Only our own Bindings grant anything.
         let annotations = wire.metadata.annotations.as_ref();
+        let annotations = annotations.filter(|_| spec.scheduler_name == crds::SCHEDULER_NAME);
         let grant = annotations.and_then(|annotations| annotations.get(GRANT));
         let grant = grant.and_then(|text| parse_grant(text));
         return Some(Assignment::Bound { node: NodeName::new(&spec.node_name), grant });
@@ -66,12 +70,20 @@ fn assignment(wire: &WirePod) -> Option<Assignment> {
     Some(if not_now { Assignment::NotNow } else { Assignment::Waiting })
 }
 
-fn needs(wire: &WirePod) -> (Option<model::CorridorNeed>, Option<Hold>) {
+/// What the annotations ask for, and what keeps the Pod from being placed whatever they ask.
+#[derive(Default)]
+struct Asked {
+    needs: Vec<Need>,
+    failure_policy: Option<FailurePolicy>,
+    hold: Option<Hold>,
+}
+
+fn asked(wire: &WirePod) -> Asked {
     let annotations = wire.metadata.annotations.clone().unwrap_or_default();
     let unsupported = unsupported_field(&wire.spec).map(|field| Hold::UnsupportedFeature { field });
-    match corridor_need(&annotations) {
-        Ok(need) => (need, unsupported),
-        Err(hold) => (None, Some(hold)),
+    match (needs(&annotations), failure_policy(&annotations)) {
+        (Ok(needs), Ok(failure_policy)) => Asked { needs, failure_policy, hold: unsupported },
+        (Err(hold), _) | (_, Err(hold)) => Asked { hold: Some(hold), ..Asked::default() },
     }
 }
 

@@ -45,6 +45,7 @@ pub(super) fn requests(pod: &WirePod, unrequested: Unrequested) -> Resources {
     running.raise_to(&starting);
     replace_by_pod_level(&mut running, &pod.spec.resources);
     running.add(&resources(&pod.spec.overhead));
+    running.limit_to(Quantity::VALUE_MAX);
     running
 }
 
@@ -166,6 +167,6 @@ mod tests {
     #[test]
     fn an_unreadable_quantity_fits_nowhere() {
         let pod = json!({"spec": {"containers": [{"resources": cpu("much")}]}});
-        assert_eq!(of(pod, Unrequested::CountsNothing).cpu_milli, 1 << 52);
+        assert_eq!(of(pod, Unrequested::CountsNothing).cpu_milli, Quantity::VALUE_MAX);
     }
 }

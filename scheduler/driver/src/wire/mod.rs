@@ -3,16 +3,20 @@
 //!
 //! Never write one of these back: the skipped fields would be lost.
 
+mod bundle;
 mod corridor;
 mod lease;
 mod meta;
 mod node;
 mod pod;
+mod policy;
 
+pub(crate) use bundle::WireBundle;
 pub(crate) use corridor::WireCorridor;
 pub(crate) use lease::WireLease;
 pub(crate) use node::{WireNode, WireTaint};
 pub(crate) use pod::{WireContainer, WirePod, WirePodSpec, WireResourceLists, WireToleration};
+pub(crate) use policy::WirePolicy;
 
 /// Implements `kube::Resource`, so that kube's watcher can fetch the type.
 macro_rules! kube_resource {

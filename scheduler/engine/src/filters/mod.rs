@@ -1,7 +1,7 @@
 //! The rules that a Node must pass. To add one: a file here and a line in [`FILTERS`].
 
-mod corridor_nodes;
 mod node_selector;
+mod object_nodes;
 mod resources;
 mod taints;
 mod unschedulable;
@@ -9,7 +9,7 @@ mod unschedulable;
 use std::fmt;
 use std::sync::Arc;
 
-use model::{Corridor, Node, ObjectKey, Shape};
+use model::{Node, ObjectRef, Reservable, Shape};
 
 use crate::ledger::NodeUse;
 
@@ -17,7 +17,7 @@ use crate::ledger::NodeUse;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask<'a> {
     pub shape: &'a Shape,
-    pub corridor: Option<&'a Corridor>,
+    pub objects: &'a [&'a Reservable],
 }
 
 /// A Node and what is already used of it.
@@ -35,7 +35,7 @@ const FILTERS: [Filter; 5] = [
     unschedulable::filter,
     taints::filter,
     node_selector::filter,
-    corridor_nodes::filter,
+    object_nodes::filter,
     resources::filter,
 ];
 
@@ -56,7 +56,7 @@ pub enum NodeReason {
     Unschedulable,
     UntoleratedTaint,
     SelectorMismatch,
-    CorridorNodes(ObjectKey),
+    ObjectNodes(ObjectRef),
     TooManyPods,
     Insufficient(Arc<str>),
 }
@@ -68,7 +68,7 @@ impl NodeReason {
             Self::Unschedulable => "NodeUnschedulable",
             Self::UntoleratedTaint => "TaintToleration",
             Self::SelectorMismatch => "NodeAffinity",
-            Self::CorridorNodes(_) => "Corridor",
+            Self::ObjectNodes(_) => "Corridor",
             Self::TooManyPods | Self::Insufficient(_) => "NodeResourcesFit",
         }
     }
@@ -82,8 +82,8 @@ impl fmt::Display for NodeReason {
             Self::SelectorMismatch => {
                 f.write_str("node(s) didn't match Pod's node affinity/selector")
             }
-            Self::CorridorNodes(corridor) => {
-                write!(f, "node(s) didn't match the node selector of corridor {corridor}")
+            Self::ObjectNodes(object) => {
+                write!(f, "node(s) didn't match the node selector of {object}")
             }
             Self::TooManyPods => f.write_str("Too many pods"),
             Self::Insufficient(resource) => write!(f, "Insufficient {resource}"),

@@ -24,7 +24,7 @@ impl ActiveQueue {
         self.pods.remove(pod);
     }
 
-    pub fn len(&self) -> usize {
-        self.pods.len()
+    pub fn is_empty(&self) -> bool {
+        self.pods.is_empty()
     }
 }

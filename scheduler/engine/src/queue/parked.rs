@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{ObjectKey, PodSpec, PodUid, Shape};
+use model::{ObjectRef, PodSpec, PodUid, Shape};
 
 use super::Order;
 
@@ -16,13 +16,13 @@ pub(crate) struct Parked {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ParkKey {
     pub shape: Arc<Shape>,
-    pub corridor: Option<ObjectKey>,
+    pub objects: Vec<ObjectRef>,
 }
 
 impl ParkKey {
     pub fn of(spec: &PodSpec) -> Self {
-        let corridor = spec.corridor.as_ref().map(|need| need.corridor.clone());
-        Self { shape: spec.shape.clone(), corridor }
+        let objects = spec.needs.iter().map(|need| need.object.clone()).collect();
+        Self { shape: spec.shape.clone(), objects }
     }
 }
 

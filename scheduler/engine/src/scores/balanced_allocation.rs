@@ -19,7 +19,7 @@ pub(super) fn score(ask: Ask<'_>, candidate: Candidate<'_>) -> i64 {
 
 /// The used share of a resource, at most 1; `None` when the Node has none of it.
 fn fraction((has, taken, asked): (i64, i64, i64), with_pod: bool) -> Option<f64> {
-    let used = if with_pod { taken + asked } else { taken };
+    let used = if with_pod { taken.saturating_add(asked) } else { taken };
     #[expect(clippy::cast_precision_loss, reason = "kube-scheduler divides as doubles too")]
     (has > 0).then(|| (used as f64 / has as f64).min(1.0))
 }
@@ -44,7 +44,7 @@ mod tests {
     fn score_of(cpu: i64, memory: i64, taken: &NodeUse) -> i64 {
         let node = NodeBuilder::new("n").cpu_milli(1000).memory_bytes(1000).build();
         let shape = shape(cpu, memory);
-        score(Ask { shape: &shape, corridor: None }, Candidate { node: &node, used: taken })
+        score(Ask { shape: &shape, objects: &[] }, Candidate { node: &node, used: taken })
     }
 
     #[test]

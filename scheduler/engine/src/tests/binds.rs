@@ -1,9 +1,9 @@
 use std::time::Duration;
 
-use model::{Assignment, Gbps};
+use model::{Amount, Assignment};
 
 use super::World;
-use crate::testkit::{CorridorBuilder, PodBuilder, key};
+use crate::testkit::{CorridorBuilder, PodBuilder, corridor};
 use crate::{Event, Refusal};
 
 fn refused(pod: &str) -> Event {
@@ -18,7 +18,7 @@ fn a_refused_binding_gives_back_everything_and_is_tried_again() {
     world.see(PodBuilder::new("p").needs("c1", Some(100)).cpu_milli(4000).build());
     assert_eq!(world.decide().len(), 1);
     world.handle(refused("p"));
-    assert_eq!(world.engine.reserved(&key("c1")), Some(Gbps::ZERO));
+    assert_eq!(world.engine.reserved(&corridor("c1")), Some(Amount::ZERO));
     assert!(world.decide().is_empty(), "back-off after an error");
     world.pass(Duration::from_secs(1));
     assert_eq!(world.bind_all(), ["p"]);
@@ -104,11 +104,23 @@ fn after_a_panic_one_pod_is_set_aside_and_the_others_go_on() {
     world.engine.trying = Some("uid-poison".into());
     assert_eq!(world.engine.recover().unwrap().as_str(), "uid-poison");
     assert_eq!(world.bind_all(), ["healthy"]);
-    assert_eq!(world.engine.reserved(&key("c1")), Some(Gbps::from_whole(60)));
+    assert_eq!(world.engine.reserved(&corridor("c1")), Some(Amount::from_whole(60)));
     let reports = world.held_reports();
     assert!(
         reports.iter().any(|(pod, text)| &*pod.name == "poison" && text.contains("set it aside"))
     );
     world.end("bound");
     assert_eq!(world.bind_all(), ["waits"]);
+}
+
+#[test]
+fn what_a_failed_attempt_took_is_put_back() {
+    let mut world = World::with_nodes(1);
+    world.corridor(CorridorBuilder::new("c1", 100));
+    world.see(PodBuilder::new("poison").needs("c1", Some(60)).build());
+    // As a panic after the reservation leaves it: nobody will send this Binding.
+    world.decide();
+    world.engine.trying = Some("uid-poison".into());
+    world.engine.recover();
+    assert_eq!(world.engine.reserved(&corridor("c1")), Some(Amount::ZERO));
 }

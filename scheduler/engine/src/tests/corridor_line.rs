@@ -1,9 +1,9 @@
 use std::time::Duration;
 
-use model::{Assignment, CorridorPhase, Gbps, Grant, GrantedCorridor};
+use model::{Amount, Assignment, Grant, Granted, ObjectKind, Phase};
 
 use super::World;
-use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder, key};
+use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder, corridor};
 use crate::{Event, Kind};
 
 fn c1() -> CorridorBuilder {
@@ -17,7 +17,7 @@ fn asks(name: &str, gbps: u32) -> PodBuilder {
 #[test]
 fn a_held_pod_is_bound_the_moment_bandwidth_returns() {
     let mut world = World::with_nodes(5);
-    world.corridor(c1().achievable(40.0).phase(CorridorPhase::Degraded));
+    world.corridor(c1().achievable(40.0).phase(Phase::Degraded));
     world.see(asks("p1", 60).build());
     assert_eq!(world.bind_all(), Vec::<String>::new());
     assert_eq!(
@@ -49,9 +49,9 @@ fn a_decision_carries_the_grant_and_its_preconditions() {
     world.corridor(c1());
     world.see(asks("p1", 40).build());
     let bind = world.decide().remove(0);
-    let granted = GrantedCorridor { uid: "uid-c1".into(), amount: Gbps::from_whole(40) };
+    let granted = Granted { uid: "uid-c1".into(), amount: Amount::from_whole(40) };
     assert_eq!(bind.grant, Some(Grant { corridor: Some(granted), bundle: None }));
-    assert_eq!(bind.corridor_id.as_deref(), Some("cor-1"));
+    assert_eq!(bind.handles, [(ObjectKind::Corridor, "cor-1".into())]);
     assert_eq!(bind.resource_version.as_deref(), Some("1"));
 }
 
@@ -152,7 +152,7 @@ fn a_silent_backend_holds_pods_and_its_voice_frees_them() {
     world.see(asks("p1", 10).build());
     assert!(world.bind_all().is_empty());
     assert!(world.message("p1").contains("corrd has not reported for 15 s"));
-    world.handle(Event::BackendSeen { age: Duration::from_secs(14) });
+    world.handle(Event::BackendSeen { kind: ObjectKind::Corridor, age: Duration::from_secs(14) });
     assert_eq!(world.bind_all(), ["p1"]);
 }
 
@@ -194,7 +194,7 @@ fn fail_fast_is_tried_again_when_the_corridor_enters_ready() {
     assert!(world.message("hasty").starts_with("FailFast: 0/5 nodes are available: "));
     world.end("holder");
     assert!(world.bind_all().is_empty(), "free bandwidth alone does not bring it back");
-    world.corridor(c1().phase(CorridorPhase::Degraded));
+    world.corridor(c1().phase(Phase::Degraded));
     world.corridor(c1());
     assert_eq!(world.bind_all(), ["hasty"]);
 }
@@ -205,7 +205,7 @@ fn a_corridor_under_its_old_name_owes_nothing_to_the_old_ones_pods() {
     world.corridor(c1());
     world.see(asks("old", 100).build());
     world.bind_all();
-    world.handle(Event::CorridorGone(key("c1")));
+    world.handle(Event::ObjectGone(corridor("c1")));
     world.see(asks("new", 100).build());
     assert!(world.bind_all().is_empty());
     assert!(world.message("new").contains("corridor team-a/c1 not found"));
@@ -222,14 +222,14 @@ fn an_edit_of_a_bound_pod_never_changes_its_grant() {
     for grant in [None, Some(Grant::default())] {
         let bound = Assignment::Bound { node: "n0".into(), grant };
         world.see(asks("p1", 60).assigned(bound).build());
-        assert_eq!(world.engine.reserved(&key("c1")), Some(Gbps::from_whole(60)));
+        assert_eq!(world.engine.reserved(&corridor("c1")), Some(Amount::from_whole(60)));
     }
 }
 
 #[test]
 fn grants_of_bound_pods_are_the_ledger_after_a_restart() {
     let mut world = World::with_nodes(5);
-    let granted = GrantedCorridor { uid: "uid-c1".into(), amount: Gbps::from_whole(70) };
+    let granted = Granted { uid: "uid-c1".into(), amount: Amount::from_whole(70) };
     let grant = Some(Grant { corridor: Some(granted), bundle: None });
     let bound = Assignment::Bound { node: "n3".into(), grant };
     world.see(PodBuilder::new("old").assigned(bound.clone()).build());
@@ -240,7 +240,7 @@ fn grants_of_bound_pods_are_the_ledger_after_a_restart() {
     let forged = Assignment::Bound { node: "n3".into(), grant: None };
     world.see(PodBuilder::new("old").assigned(forged).build());
     assert!(world.bind_all().is_empty());
-    assert_eq!(world.engine.reserved(&key("c1")), Some(Gbps::from_whole(70)));
+    assert_eq!(world.engine.reserved(&corridor("c1")), Some(Amount::from_whole(70)));
     world.see(PodBuilder::new("old").assigned(Assignment::Finished).build());
     assert_eq!(world.bind_all(), ["new"]);
 }
@@ -257,12 +257,12 @@ fn a_releasing_corridor_takes_no_new_pods() {
 #[test]
 fn an_uninstalled_crd_holds_only_pods_that_refer_to_it() {
     let mut world = World::with_nodes(5);
-    world.handle(Event::Absent(Kind::Corridors));
+    world.handle(Event::Absent(Kind::Objects(ObjectKind::Corridor)));
     world.see(asks("p1", 10).build());
     world.see(PodBuilder::new("plain").build());
     assert_eq!(world.bind_all(), ["plain"]);
     assert!(world.message("p1").contains("CRD corridors.corridoros.io is not installed"));
-    world.handle(Event::Synced(Kind::Corridors));
+    world.handle(Event::Synced(Kind::Objects(ObjectKind::Corridor)));
     world.corridor(c1());
     assert_eq!(world.bind_all(), ["p1"]);
 }
@@ -310,4 +310,77 @@ fn a_deleted_pod_in_line_makes_room_for_the_next() {
     assert_eq!(world.bind_all().len(), 16);
     world.end("head");
     assert_eq!(world.bind_all().len(), 4);
+}
+
+/// A head that may be passed once, with room for others behind it.
+fn world_with_a_kept_head(head: PodBuilder) -> World {
+    let mut world = World::with_nodes(1);
+    world.engine.config.bypass.times_max = 1;
+    world.handle(Event::NodeSeen(NodeBuilder::new("big").cpu_milli(64_000).build()));
+    world.corridor(c1());
+    world.see(asks("holder", 50).build());
+    world.bind_all();
+    world.see(head.build());
+    world.see(asks("passes", 10).build());
+    assert_eq!(world.bind_all(), ["passes"]);
+    world.see(asks("waits", 10).build());
+    assert!(world.bind_all().is_empty(), "kept for the head");
+    world
+}
+
+#[test]
+fn what_was_kept_is_given_on_when_the_heads_last_node_goes() {
+    let mut world = world_with_a_kept_head(asks("head", 60).cpu_milli(32_000));
+    world.handle(Event::NodeGone("big".into()));
+    assert_eq!(world.bind_all(), ["waits"]);
+}
+
+#[test]
+fn what_was_kept_is_given_on_when_another_pod_takes_the_heads_last_node() {
+    let mut world = world_with_a_kept_head(asks("head", 60).cpu_milli(32_000));
+    world.see(PodBuilder::new("other").cpu_milli(60_000).build());
+    assert_eq!(world.bind_all(), ["other", "waits"]);
+}
+
+#[test]
+fn a_pod_that_reserves_nothing_is_not_held_up_by_the_head() {
+    let mut world = world_with_a_kept_head(asks("head", 60));
+    world.corridor(c1().achievable(1.0));
+    world.see(PodBuilder::new("reader").needs("c1", None).build());
+    assert!(world.bind_all().is_empty());
+    world.corridor(c1());
+    assert_eq!(world.bind_all(), ["reader"]);
+}
+
+#[test]
+fn nothing_is_kept_for_a_head_that_asks_more_than_is_confirmed() {
+    let mut world = World::with_nodes(1);
+    world.engine.config.bypass.times_max = 1;
+    world.corridor(CorridorBuilder::new("c1", 200).confirmed(100.0).achievable(100.0));
+    world.see(asks("head", 150).build());
+    for name in ["a", "b", "c"] {
+        world.see(asks(name, 10).build());
+        assert_eq!(world.bind_all(), [name]);
+    }
+}
+
+#[test]
+fn a_hasty_pod_is_tried_again_when_the_crd_is_installed() {
+    let mut world = World::with_nodes(1);
+    world.handle(Event::Absent(Kind::Objects(ObjectKind::Corridor)));
+    world.see(asks("hasty", 50).fail_fast().build());
+    assert!(world.bind_all().is_empty());
+    world.corridor(c1());
+    assert_eq!(world.bind_all(), ["hasty"]);
+}
+
+#[test]
+fn no_line_is_left_when_nobody_waits() {
+    let mut world = world_with_a_kept_head(asks("head", 60));
+    world.end("holder");
+    world.bind_all();
+    for pod in ["head", "passes", "waits"] {
+        world.end(pod);
+    }
+    assert!(world.engine.objects.line(&corridor("c1")).is_none());
 }

@@ -1,6 +1,7 @@
 //! The engine as its driver sees it: events in, decisions out.
 
 mod binds;
+mod bundles;
 mod corridor_line;
 mod nodes;
 mod properties;
@@ -8,7 +9,7 @@ mod reports;
 
 use std::time::Duration;
 
-use model::{Instant, ObjectKey, Pod};
+use model::{Instant, ObjectKey, ObjectKind, Pod};
 
 use crate::testkit::{CorridorBuilder, NodeBuilder, key};
 use crate::{Bind, Engine, EngineConfig, Event, Kind, Poll, Report, Work};
@@ -27,7 +28,9 @@ impl World {
         for number in 0..nodes {
             world.handle(Event::NodeSeen(NodeBuilder::new(&format!("n{number}")).build()));
         }
-        world.handle(Event::BackendSeen { age: Duration::ZERO });
+        for kind in ObjectKind::ALL {
+            world.handle(Event::BackendSeen { kind, age: Duration::ZERO });
+        }
         for kind in Kind::ALL {
             world.handle(Event::Synced(kind));
         }
@@ -43,7 +46,7 @@ impl World {
     }
 
     pub fn corridor(&mut self, corridor: CorridorBuilder) {
-        self.handle(Event::CorridorSeen(corridor.build()));
+        self.handle(Event::ObjectSeen(corridor.build()));
     }
 
     pub fn pass(&mut self, time: Duration) {
@@ -88,8 +91,9 @@ impl World {
     pub fn held_reports(&mut self) -> Vec<(ObjectKey, String)> {
         let mut held = Vec::new();
         while let Some(report) = self.engine.poll_report() {
-            if let Report::Held { pod, message, .. } = report {
-                held.push((pod, message.to_string()));
+            if let Report::Held(report) = report {
+                self.handle(Event::ReportWritten(report.uid));
+                held.push((report.pod, report.message.to_string()));
             }
         }
         held

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use model::{Assignment, Effect, Taint};
+use model::{Assignment, Effect, ObjectKind, Taint};
 
 use super::World;
 use crate::testkit::{NodeBuilder, PodBuilder};
@@ -71,11 +71,12 @@ fn nothing_is_decided_before_every_kind_is_synced() {
     world.engine = crate::Engine::new(crate::EngineConfig::default());
     world.handle(Event::NodeSeen(NodeBuilder::new("n").build()));
     world.see(PodBuilder::new("p").build());
-    for kind in [Kind::Nodes, Kind::Pods, Kind::Backends] {
+    let (absent, synced) = (Kind::Objects(ObjectKind::Corridor), Kind::ALL);
+    for kind in synced.into_iter().filter(|kind| *kind != absent) {
         world.handle(Event::Synced(kind));
         assert!(world.decide().is_empty());
     }
-    world.handle(Event::Absent(Kind::Corridors));
+    world.handle(Event::Absent(absent));
     assert_eq!(world.decide().len(), 1);
 }
 
@@ -107,4 +108,25 @@ fn a_pod_recreated_under_its_name_is_another_pod() {
     world.bind_all();
     world.see(PodBuilder::new("p").uid("second").cpu_milli(4000).build());
     assert_eq!(world.bind_all(), ["p"]);
+}
+
+#[test]
+fn a_freed_place_is_not_stormed() {
+    let mut world = World::with_nodes(1);
+    for number in 0..300 {
+        world.see(PodBuilder::new(&format!("p{number:03}")).cpu_milli(4000).build());
+    }
+    world.bind_all();
+    let (mut bound, mut ended) = (1, 0);
+    for _ in 0..60 {
+        if ended < bound {
+            world.end(&format!("p{ended:03}"));
+            ended += 1;
+        }
+        bound += world.bind_all().len();
+        world.pass(Duration::from_secs(2));
+    }
+    assert!(bound > 20, "{bound}");
+    let vain = world.engine.stats().attempts_unschedulable;
+    assert!(vain < 400, "{vain} attempts in vain for {bound} places");
 }

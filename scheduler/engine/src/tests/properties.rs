@@ -4,31 +4,34 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use model::{Assignment, CorridorPhase, Gbps};
+use model::{Amount, Assignment, ObjectKind, ObjectRef, Phase, PodUid};
 use proptest::prelude::*;
 
 use super::World;
 use crate::record::Stage;
-use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder, key};
-use crate::{Bind, Event, Refusal};
+use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder, bundle, corridor, key};
+use crate::{Bind, Event, Refusal, Report};
 
 #[derive(Clone, Debug)]
 enum Step {
     Pod {
         number: u8,
         cpu: i64,
-        asks: Option<(u8, u32)>,
+        /// Which corridor (0, 1) and bundle (2, 3), and how much of them.
+        asks: [Option<(u8, u32)>; 2],
         priority: i32,
     },
     PodGone(u8),
+    /// It gets a gate, or a deletionTimestamp.
+    PodRests(u8),
     PodFinished(u8),
-    Corridor {
+    Object {
         number: u8,
         achievable: u8,
         phase: bool,
         floor: u32,
     },
-    CorridorGone(u8),
+    ObjectGone(u8),
     Node {
         number: u8,
         cpu: i64,
@@ -36,27 +39,44 @@ enum Step {
     NodeGone(u8),
     Backend,
     Pass(u8),
+    /// Reports are taken out; each is written or lost, or stays open.
+    Reports {
+        outcomes: Vec<u8>,
+    },
     /// Decides this many, then lets each Binding succeed, fail or stay open.
     Bind {
         outcomes: Vec<u8>,
     },
 }
 
+fn asks(first: u8) -> impl Strategy<Value = Option<(u8, u32)>> {
+    prop::option::of((first..first + 2, 0..120_u32))
+}
+
+/// Two corridors, a bundle that can be shared and one that cannot.
+fn object(number: u8) -> ObjectRef {
+    if number < 2 { corridor(&format!("o{number}")) } else { bundle(&format!("o{number}")) }
+}
+
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        6 => (0..24_u8, 1..40_i64, prop::option::of((0..2_u8, 0..120_u32)), 0..3_i32).prop_map(
-            |(number, cpu, asks, priority)| Step::Pod { number, cpu: cpu * 100, asks, priority }
+        6 => (0..24_u8, 1..40_i64, asks(0), asks(2), 0..3_i32).prop_map(
+            |(number, cpu, corridor, bundle, priority)| {
+                Step::Pod { number, cpu: cpu * 100, asks: [corridor, bundle], priority }
+            }
         ),
         2 => (0..24_u8).prop_map(Step::PodGone),
         1 => (0..24_u8).prop_map(Step::PodFinished),
-        3 => (0..2_u8, 0..130_u8, any::<bool>(), prop::sample::select(vec![50_u32, 100])).prop_map(
-            |(number, achievable, phase, floor)| Step::Corridor { number, achievable, phase, floor }
+        1 => (0..24_u8).prop_map(Step::PodRests),
+        4 => (0..4_u8, 0..130_u8, any::<bool>(), prop::sample::select(vec![50_u32, 100])).prop_map(
+            |(number, achievable, phase, floor)| Step::Object { number, achievable, phase, floor }
         ),
-        1 => (0..2_u8).prop_map(Step::CorridorGone),
+        1 => (0..4_u8).prop_map(Step::ObjectGone),
         2 => (0..4_u8, 1..50_i64).prop_map(|(number, cpu)| Step::Node { number, cpu: cpu * 100 }),
         1 => (0..4_u8).prop_map(Step::NodeGone),
         2 => Just(Step::Backend),
         2 => (0..20_u8).prop_map(Step::Pass),
+        3 => prop::collection::vec(0..4_u8, 0..6).prop_map(|outcomes| Step::Reports { outcomes }),
         5 => prop::collection::vec(0..4_u8, 0..8).prop_map(|outcomes| Step::Bind { outcomes }),
     ]
 }
@@ -68,17 +88,21 @@ struct History {
     /// How often each Pod was deleted: its successor has another UID.
     deleted: BTreeMap<u8, u32>,
     open: Vec<Bind>,
+    open_reports: Vec<PodUid>,
     decided: Vec<(String, String)>,
 }
 
 impl History {
     fn run(steps: &[Step]) -> Vec<(String, String)> {
-        let world = World::with_nodes(2);
+        let mut world = World::with_nodes(2);
+        // Often enough to see what being kept does.
+        world.engine.config.bypass.times_max = 2;
         let mut history = Self {
             world,
             generations: BTreeMap::new(),
             deleted: BTreeMap::new(),
             open: Vec::new(),
+            open_reports: Vec::new(),
             decided: Vec::new(),
         };
         for step in steps {
@@ -88,6 +112,7 @@ impl History {
         history.settle();
         history.nobody_who_fits_is_left_waiting();
         history.every_pod_is_counted_once();
+        history.nothing_is_left_of_pods_that_are_gone();
         history.decided
     }
 
@@ -99,9 +124,13 @@ impl History {
                     .uid(&self.uid(*number))
                     .cpu_milli(*cpu)
                     .priority(*priority);
-                if let Some((corridor, gbps)) = asks {
-                    let amount = (*gbps > 0).then_some(*gbps);
-                    pod = pod.needs(&format!("c{corridor}"), amount);
+                for (number, amount) in asks.iter().flatten() {
+                    let (name, amount) = (format!("o{number}"), (*amount > 0).then_some(*amount));
+                    pod = if *number < 2 {
+                        pod.needs(&name, amount)
+                    } else {
+                        pod.needs_bundle(&name, amount)
+                    };
                 }
                 self.world.see(pod.build());
             }
@@ -109,29 +138,30 @@ impl History {
                 self.world.handle(Event::PodGone(self.uid(*number).as_str().into()));
                 *self.deleted.entry(*number).or_default() += 1;
             }
-            Step::PodFinished(number) => {
-                let known = self.world.engine.uids.contains_key(&key(&name(number)));
-                if known {
-                    let pod = PodBuilder::new(&name(number))
-                        .uid(&self.uid(*number))
-                        .assigned(Assignment::Finished);
-                    self.world.see(pod.build());
-                }
-            }
-            Step::Corridor { number, achievable, phase, floor } => {
+            Step::PodFinished(number) => self.reassign(*number, Assignment::Finished),
+            Step::PodRests(number) => self.reassign(*number, Assignment::NotNow),
+            Step::Reports { outcomes } => self.report(outcomes),
+            Step::Object { number, achievable, phase, floor } => {
                 let entry = self.generations.entry(*number).or_insert((0, 0));
                 if entry.1 != *floor {
                     *entry = (entry.0 + 1, *floor);
                 }
-                let phase = if *phase { CorridorPhase::Ready } else { CorridorPhase::Degraded };
-                let corridor = CorridorBuilder::new(&format!("c{number}"), *floor)
-                    .generation(entry.0)
-                    .phase(phase)
-                    .achievable(f64::from(*achievable));
-                self.world.corridor(corridor);
+                let phase = if *phase { Phase::Ready } else { Phase::Degraded };
+                let name = format!("o{number}");
+                let mut built = if *number < 2 {
+                    CorridorBuilder::new(&name, *floor)
+                } else {
+                    CorridorBuilder::bundle(&name, *floor)
+                };
+                if *number == 3 {
+                    built = built.exclusive();
+                }
+                let object =
+                    built.generation(entry.0).phase(phase).achievable(f64::from(*achievable));
+                self.world.corridor(object);
             }
-            Step::CorridorGone(number) => {
-                self.world.handle(Event::CorridorGone(key(&format!("c{number}"))));
+            Step::ObjectGone(number) => {
+                self.world.handle(Event::ObjectGone(object(*number)));
             }
             Step::Node { number, cpu } => {
                 let node = NodeBuilder::new(&format!("n{number}")).cpu_milli(*cpu).build();
@@ -140,9 +170,44 @@ impl History {
             Step::NodeGone(number) => {
                 self.world.handle(Event::NodeGone(format!("n{number}").as_str().into()));
             }
-            Step::Backend => self.world.handle(Event::BackendSeen { age: Duration::ZERO }),
+            Step::Backend => self.backends_speak(),
             Step::Pass(seconds) => self.world.pass(Duration::from_secs(u64::from(*seconds))),
             Step::Bind { outcomes } => self.bind(outcomes),
+        }
+    }
+
+    fn reassign(&mut self, number: u8, assignment: Assignment) {
+        let name = format!("p{number}");
+        if self.world.engine.uids.contains_key(&key(&name)) {
+            let pod = PodBuilder::new(&name).uid(&self.uid(number)).assigned(assignment);
+            self.world.see(pod.build());
+        }
+    }
+
+    fn report(&mut self, outcomes: &[u8]) {
+        while let Some(report) = self.world.engine.poll_report() {
+            if let Report::Held(held) = report {
+                let open = self.open.iter().any(|open| open.uid == held.uid);
+                assert!(!open, "{} is told that it waits while it is being bound", held.pod);
+                self.open_reports.push(held.uid);
+            }
+        }
+        for outcome in outcomes {
+            if self.open_reports.is_empty() {
+                return;
+            }
+            let uid = self.open_reports.remove(0);
+            match outcome {
+                0 => self.world.handle(Event::ReportLost(uid)),
+                1 => self.open_reports.push(uid),
+                _ => self.world.handle(Event::ReportWritten(uid)),
+            }
+        }
+    }
+
+    fn backends_speak(&mut self) {
+        for kind in ObjectKind::ALL {
+            self.world.handle(Event::BackendSeen { kind, age: Duration::ZERO });
         }
     }
 
@@ -156,6 +221,8 @@ impl History {
             self.decided.push((bind.pod.to_string(), bind.node.to_string()));
             let open = self.open.iter().any(|open| open.uid == bind.uid);
             assert!(!open, "{} was decided while its Binding is open", bind.pod);
+            let told = self.open_reports.contains(&bind.uid);
+            assert!(!told, "{} was decided while a report on it is open", bind.pod);
         }
         self.open.extend(binds);
         for outcome in outcomes {
@@ -180,11 +247,12 @@ impl History {
     /// Everything open is answered, corrd speaks, back-offs pass.
     fn settle(&mut self) {
         for _ in 0..40 {
-            self.world.handle(Event::BackendSeen { age: Duration::ZERO });
+            self.backends_speak();
+            self.report(&[2; 64]);
             self.bind(&[2; 64]);
             self.world.pass(Duration::from_secs(11));
         }
-        self.world.handle(Event::BackendSeen { age: Duration::ZERO });
+        self.backends_speak();
         self.bind(&[2; 64]);
         assert!(self.open.is_empty());
     }
@@ -194,11 +262,11 @@ impl History {
     fn nothing_is_over_its_limit(&self) {
         let engine = &self.world.engine;
         let mut cpu: BTreeMap<String, i64> = BTreeMap::new();
-        let mut gbps: BTreeMap<String, Gbps> = BTreeMap::new();
+        let mut gbps: BTreeMap<String, Amount> = BTreeMap::new();
         for record in engine.pods.values() {
             let Some(holding) = &record.holding else { continue };
             *cpu.entry(holding.node.to_string()).or_default() += holding.shape.requests.cpu_milli;
-            if let Some(granted) = &holding.corridor {
+            for granted in &holding.granted {
                 let sum = gbps.entry(granted.uid.to_string()).or_default();
                 *sum = sum.saturating_add(granted.amount);
             }
@@ -207,10 +275,23 @@ impl History {
             let counted = engine.ledger.node(&node.as_str().into()).unwrap();
             assert_eq!(counted.requests.cpu_milli, *used, "the ledger's sum for {node}");
         }
-        for (corridor, used) in &gbps {
-            assert_eq!(engine.ledger.reserved(&corridor.as_str().into()), *used, "{corridor}");
-            assert!(*used <= Gbps::from_whole(100), "{corridor} has promised {used} Gbps");
+        for (object, used) in &gbps {
+            assert_eq!(engine.ledger.reserved(&object.as_str().into()), *used, "{object}");
+            assert!(*used <= Amount::from_whole(100), "{object} has promised {used}");
         }
+        let sole = engine.ledger.object(&"uid-o3".into()).map_or(0, |used| used.users.len());
+        assert!(sole <= 1, "{sole} Pods share what is not shareable");
+    }
+
+    fn nothing_is_left_of_pods_that_are_gone(&mut self) {
+        let pods: Vec<PodUid> = self.world.engine.pods.keys().cloned().collect();
+        for pod in pods {
+            self.world.handle(Event::PodGone(pod));
+        }
+        let engine = &self.world.engine;
+        assert_eq!(engine.objects.with_lines(), [], "lines in which nobody stands");
+        assert_eq!(engine.stats().active, 0);
+        assert!(engine.ledger.is_empty(), "{:?}", engine.ledger);
     }
 
     fn nobody_who_fits_is_left_waiting(&self) {
@@ -238,7 +319,7 @@ impl History {
             Stage::Active,
             Stage::Backoff,
             Stage::Parked,
-            Stage::InLine(key("c")),
+            Stage::InLine(object(0)),
             Stage::Held,
             Stage::Binding { outcome_unclear: false },
             Stage::Bound("n".into()),
@@ -247,9 +328,8 @@ impl History {
         .map(|stage| *stats.of_stage(stage))
         .sum();
         assert_eq!(total, engine.pods.len());
-        let in_lines: usize = ["c0", "c1"]
-            .iter()
-            .filter_map(|corridor| engine.corridors.line(&key(corridor)))
+        let in_lines: usize = (0..4)
+            .filter_map(|number| engine.objects.line(&object(number)))
             .map(crate::line::Line::len)
             .sum();
         assert_eq!(in_lines, stats.in_line);

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use model::CorridorPhase;
+use model::{ObjectKind, Phase};
 
 use super::World;
 use crate::testkit::{CorridorBuilder, PodBuilder};
@@ -9,8 +9,7 @@ use crate::{Event, Report};
 #[test]
 fn a_held_pod_is_reported_once_while_only_figures_move() {
     let mut world = World::with_nodes(1);
-    let degraded =
-        |gbps| CorridorBuilder::new("c1", 100).achievable(gbps).phase(CorridorPhase::Degraded);
+    let degraded = |gbps| CorridorBuilder::new("c1", 100).achievable(gbps).phase(Phase::Degraded);
     world.corridor(degraded(40.0));
     world.see(PodBuilder::new("p").needs("c1", Some(10)).build());
     world.bind_all();
@@ -25,7 +24,7 @@ fn a_held_pod_is_reported_once_while_only_figures_move() {
 #[test]
 fn a_new_cause_is_reported_at_most_four_times_at_once_then_every_thirty_seconds() {
     let mut world = World::with_nodes(1);
-    let phases = [CorridorPhase::Degraded, CorridorPhase::Failed];
+    let phases = [Phase::Degraded, Phase::Failed];
     world.corridor(CorridorBuilder::new("c1", 100).achievable(1.0).phase(phases[0]));
     world.see(PodBuilder::new("p").needs("c1", Some(10)).build());
     world.bind_all();
@@ -39,7 +38,7 @@ fn a_new_cause_is_reported_at_most_four_times_at_once_then_every_thirty_seconds(
     let due = world.engine.poll_timeout().unwrap();
     assert!(due <= world.now + Duration::from_secs(30));
     world.pass(Duration::from_secs(30));
-    world.handle(Event::BackendSeen { age: Duration::ZERO });
+    world.handle(Event::BackendSeen { kind: ObjectKind::Corridor, age: Duration::ZERO });
     let late = world.held_reports();
     assert!(late.len() <= 1, "{late:?}");
 }
@@ -99,7 +98,39 @@ fn held_and_bound_pods_are_told_in_turn() {
     world.bind_all();
     let mut kinds = Vec::new();
     while let Some(report) = world.engine.poll_report() {
-        kinds.push(matches!(report, Report::Held { .. }));
+        kinds.push(matches!(report, Report::Held(_)));
     }
     assert_eq!(kinds, [false, true, false, true, false, true]);
+}
+
+#[test]
+fn a_pod_is_not_decided_while_a_report_on_it_is_being_written() {
+    let mut world = World::with_nodes(1);
+    world.corridor(CorridorBuilder::new("c1", 100).achievable(0.0));
+    world.see(PodBuilder::new("p").needs("c1", Some(10)).build());
+    world.bind_all();
+    let Some(Report::Held(held)) = world.engine.poll_report() else { panic!("no report") };
+    world.corridor(CorridorBuilder::new("c1", 100));
+    assert!(world.decide().is_empty(), "its version is about to change");
+    let mut written = PodBuilder::new("p").needs("c1", Some(10)).build();
+    written.resource_version = "9".into();
+    written.condition_message = Some(held.message);
+    world.see(written);
+    world.handle(Event::ReportWritten(held.uid));
+    assert_eq!(world.decide()[0].resource_version.as_deref(), Some("9"));
+}
+
+#[test]
+fn one_report_at_a_time_and_the_latest_is_not_forgotten() {
+    let mut world = World::with_nodes(1);
+    let phase = |phase| CorridorBuilder::new("c1", 100).achievable(0.0).phase(phase);
+    world.corridor(phase(Phase::Degraded));
+    world.see(PodBuilder::new("p").needs("c1", Some(10)).build());
+    world.bind_all();
+    let Some(Report::Held(held)) = world.engine.poll_report() else { panic!("no report") };
+    world.corridor(phase(Phase::Failed));
+    assert_eq!(world.engine.poll_report(), None);
+    world.handle(Event::ReportWritten(held.uid));
+    let late = world.held_reports();
+    assert!(late[0].1.contains("(Failed)"), "{late:?}");
 }

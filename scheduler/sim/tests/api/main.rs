@@ -112,7 +112,7 @@ async fn post(client: &Client, path: &str, body: Value) -> Value {
 fn pod(name: &str) -> Value {
     json!({
         "metadata": { "name": name },
-        "spec": { "containers": [{ "name": "main", "image": "registry.example/app:1" }] },
+        "spec": { "containers": [{ "name": "main", "image": "app:1" }] },
     })
 }
 

@@ -1,0 +1,105 @@
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crds::Phase as WirePhase;
+use model::{Amount, ObjectKind, ObjectRef, Phase, Reservable};
+
+use super::{key, labels};
+use crate::wire::{WireBundle, WireCorridor, WirePolicy};
+
+pub(crate) fn corridor(wire: WireCorridor) -> Reservable {
+    let WireCorridor { metadata, spec, status } = wire;
+    Reservable {
+        object: ObjectRef { kind: ObjectKind::Corridor, key: key(&metadata) },
+        uid: metadata.uid.as_deref().unwrap_or_default().into(),
+        generation: metadata.generation.unwrap_or_default(),
+        deleting: metadata.deletion_timestamp.is_some(),
+        floor_asked: Amount::from_measured(spec.min_gbps),
+        floor_confirmed: status.floor_gbps.map(Amount::from_measured),
+        measured: status.achievable_gbps.map(Amount::from_measured).unwrap_or_default(),
+        phase: phase(status.phase),
+        handle: status.corridor_id.map(Into::into),
+        node_selector: labels(spec.node_selector),
+        exclusive: false,
+    }
+}
+
+pub(crate) fn bundle(wire: WireBundle) -> Reservable {
+    let WireBundle { metadata, spec, status } = wire;
+    Reservable {
+        object: ObjectRef { kind: ObjectKind::MemoryBundle, key: key(&metadata) },
+        uid: metadata.uid.as_deref().unwrap_or_default().into(),
+        generation: metadata.generation.unwrap_or_default(),
+        deleting: metadata.deletion_timestamp.is_some(),
+        floor_asked: Amount::from_measured(spec.bandwidth_floor_gbs),
+        floor_confirmed: status.floor_gbs.map(Amount::from_measured),
+        measured: status.achieved_gbs.map(Amount::from_measured).unwrap_or_default(),
+        phase: phase(status.phase),
+        handle: status.ffm_handle.map(Into::into),
+        node_selector: labels(spec.node_selector),
+        exclusive: !spec.shareable,
+    }
+}
+
+pub(crate) fn allowed_tenants(wire: &WirePolicy) -> BTreeSet<Arc<str>> {
+    wire.spec.allowed_tenants.iter().map(|tenant| tenant.as_str().into()).collect()
+}
+
+fn phase(phase: Option<WirePhase>) -> Phase {
+    match phase {
+        None | Some(WirePhase::Pending) => Phase::Pending,
+        Some(WirePhase::Allocating) => Phase::Allocating,
+        Some(WirePhase::Ready) => Phase::Ready,
+        Some(WirePhase::Degraded) => Phase::Degraded,
+        Some(WirePhase::Failed) => Phase::Failed,
+        Some(WirePhase::Releasing) => Phase::Releasing,
+        Some(WirePhase::Unknown) => Phase::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn reads_floor_phase_and_handle() {
+        let wire = json!({
+            "metadata": {"namespace": "a", "name": "c1", "uid": "u", "generation": 3},
+            "spec": {"minGbps": 100, "lanes": 4},
+            "status": {"phase": "Ready", "achievableGbps": 120.5, "corridorId": "cor-7"},
+        });
+        let corridor = corridor(serde_json::from_value(wire).unwrap());
+        assert_eq!(corridor.object.to_string(), "corridor a/c1");
+        assert_eq!(corridor.floor(), Amount::from_whole(100));
+        assert_eq!(corridor.measured, Amount::from_milli(120_500));
+        assert_eq!(corridor.phase, Phase::Ready);
+        assert_eq!(corridor.handle.as_deref(), Some("cor-7"));
+    }
+
+    #[test]
+    fn a_corridor_without_status_or_with_a_strange_phase_is_not_ready() {
+        let mut wire = json!({"metadata": {"namespace": "a", "name": "c"}, "spec": {"minGbps": 1}});
+        assert_eq!(corridor(serde_json::from_value(wire.clone()).unwrap()).phase, Phase::Pending);
+        wire["status"] = json!({"phase": "Sublime"});
+        assert_eq!(corridor(serde_json::from_value(wire).unwrap()).phase, Phase::Unknown);
+    }
+
+    #[test]
+    fn a_bundle_is_one_pods_own_unless_it_is_shareable() {
+        let mut wire = json!({
+            "metadata": {"namespace": "a", "name": "b1", "uid": "u"},
+            "spec": {"bandwidthFloorGBs": 50, "bytes": 1},
+            "status": {"phase": "Ready", "achievedGBs": 51.5, "floorGBs": 40, "ffmHandle": "ffm-1"},
+        });
+        let own = bundle(serde_json::from_value(wire.clone()).unwrap());
+        assert!(own.exclusive);
+        assert_eq!(
+            (own.floor(), own.measured),
+            (Amount::from_whole(40), Amount::from_milli(51_500))
+        );
+        assert_eq!(own.handle.as_deref(), Some("ffm-1"));
+        wire["spec"]["shareable"] = json!(true);
+        assert!(!bundle(serde_json::from_value(wire).unwrap()).exclusive);
+    }
+}

@@ -1,0 +1,196 @@
+//! The objects that Pods reserve bandwidth of, whether their figures can be trusted, and the lines in
+//! front of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::{Amount, Instant, ObjectKey, ObjectKind, ObjectRef, ObjectUid, Phase, Reservable};
+
+use crate::line::Line;
+use crate::rejection::Cause;
+
+/// An object's status counts while its daemon's Lease, renewed every 5 s, is younger than this.
+pub const BACKEND_FRESH_FOR: Duration = Duration::from_secs(15);
+
+#[derive(Debug, Default)]
+pub(crate) struct Objects {
+    by_ref: BTreeMap<ObjectRef, Reservable>,
+    refs_by_uid: BTreeMap<ObjectUid, ObjectRef>,
+    /// By name, not UID: Pods may wait for an object that does not exist yet.
+    lines: BTreeMap<ObjectRef, Line>,
+    not_installed: BTreeSet<ObjectKind>,
+    fresh_until: BTreeMap<ObjectKind, Instant>,
+    /// AttestationPolicies, with the namespaces that each lets in.
+    tenants: BTreeMap<ObjectKey, BTreeSet<Arc<str>>>,
+}
+
+/// What an object can promise to Pods, all together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Promise<'a> {
+    pub of: &'a Reservable,
+    pub reservable: Amount,
+}
+
+impl Objects {
+    pub fn insert(&mut self, object: Reservable) -> Option<Reservable> {
+        let before = self.remove(&object.object.clone());
+        self.refs_by_uid.insert(object.uid.clone(), object.object.clone());
+        self.by_ref.insert(object.object.clone(), object);
+        before
+    }
+
+    pub fn remove(&mut self, object: &ObjectRef) -> Option<Reservable> {
+        let before = self.by_ref.remove(object)?;
+        self.refs_by_uid.remove(&before.uid);
+        Some(before)
+    }
+
+    /// The same knowledge with nobody in line.
+    pub fn without_lines(self) -> Self {
+        Self { lines: BTreeMap::new(), ..self }
+    }
+
+    pub fn get(&self, object: &ObjectRef) -> Option<&Reservable> {
+        self.by_ref.get(object)
+    }
+
+    pub fn ref_of(&self, uid: &ObjectUid) -> Option<&ObjectRef> {
+        self.refs_by_uid.get(uid)
+    }
+
+    pub fn with_lines(&self) -> Vec<ObjectRef> {
+        self.lines.keys().cloned().collect()
+    }
+
+    pub fn line(&self, object: &ObjectRef) -> Option<&Line> {
+        self.lines.get(object)
+    }
+
+    /// Changes the line; one that is empty afterwards is dropped.
+    pub fn with_line<R>(&mut self, object: &ObjectRef, change: impl FnOnce(&mut Line) -> R) -> R {
+        let line = self.lines.entry(object.clone()).or_default();
+        let result = change(line);
+        if line.is_empty() {
+            self.lines.remove(object);
+        }
+        result
+    }
+
+    pub fn set_installed(&mut self, kind: ObjectKind, installed: bool) {
+        if installed {
+            self.not_installed.remove(&kind);
+        } else {
+            self.not_installed.insert(kind);
+        }
+    }
+
+    pub fn backend_seen(&mut self, kind: ObjectKind, now: Instant, age: Duration) {
+        self.fresh_until.insert(kind, now + BACKEND_FRESH_FOR.saturating_sub(age));
+    }
+
+    pub fn backend_gone(&mut self, kind: ObjectKind) {
+        self.fresh_until.remove(&kind);
+    }
+
+    /// When the next backend that is fresh now falls silent, unless it is heard of before.
+    pub fn next_stale(&self, now: Instant) -> Option<Instant> {
+        self.fresh_until.values().copied().filter(|until| *until > now).min()
+    }
+
+    pub fn fresh_kinds(&self, now: Instant) -> BTreeSet<ObjectKind> {
+        ObjectKind::ALL.into_iter().filter(|kind| self.is_fresh(*kind, now)).collect()
+    }
+
+    pub fn is_fresh(&self, kind: ObjectKind, now: Instant) -> bool {
+        self.fresh_until.get(&kind).is_some_and(|until| now < *until)
+    }
+
+    pub fn policy_seen(&mut self, policy: ObjectKey, tenants: BTreeSet<Arc<str>>) {
+        self.tenants.insert(policy, tenants);
+    }
+
+    pub fn policy_gone(&mut self, policy: &ObjectKey) {
+        self.tenants.remove(policy);
+    }
+
+    /// Who may use whose object: its own namespace always, others if an AttestationPolicy of the
+    /// owner lets them in.
+    pub fn may_use(&self, namespace: &str, owner: &str) -> bool {
+        let of_owner = |policy: &ObjectKey| *policy.namespace == *owner;
+        namespace == owner
+            || self
+                .tenants
+                .iter()
+                .filter(|(policy, _)| of_owner(policy))
+                .any(|(_, tenants)| tenants.contains(namespace))
+    }
+
+    /// What the object promises now, or why it promises nothing.
+    ///
+    /// It is the whole floor or nothing: what is measured above the floor is noise, and below it
+    /// the floor is not met for anybody.
+    pub fn promise(&self, object: &ObjectRef, now: Instant) -> Result<Promise<'_>, Cause> {
+        if self.not_installed.contains(&object.kind) {
+            return Err(Cause::NotInstalled);
+        }
+        let of = self.by_ref.get(object).ok_or(Cause::NotFound)?;
+        if of.deleting || of.phase == Phase::Releasing {
+            return Err(Cause::Releasing);
+        }
+        if !self.is_fresh(object.kind, now) {
+            return Err(Cause::Stale);
+        }
+        if of.measured < of.floor() {
+            return Err(Cause::BelowFloor);
+        }
+        if of.phase != Phase::Ready {
+            return Err(Cause::NotReady);
+        }
+        Ok(Promise { of, reservable: of.floor() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::CorridorBuilder;
+
+    fn cause(object: Reservable, age: Duration) -> Result<Amount, Cause> {
+        let mut objects = Objects::default();
+        let name = object.object.clone();
+        objects.insert(object);
+        objects.backend_seen(ObjectKind::Corridor, Instant::START, age);
+        objects.promise(&name, Instant::START).map(|promise| promise.reservable)
+    }
+
+    #[test]
+    fn promises_the_floor_or_nothing() {
+        let ready = || CorridorBuilder::new("a/c1", 100);
+        let now = Duration::ZERO;
+        assert_eq!(cause(ready().achievable(140.0).build(), now), Ok(Amount::from_whole(100)));
+        assert_eq!(cause(ready().achievable(99.9).build(), now), Err(Cause::BelowFloor));
+        assert_eq!(cause(ready().deleting().build(), now), Err(Cause::Releasing));
+        assert_eq!(cause(ready().phase(Phase::Degraded).build(), now), Err(Cause::NotReady));
+        assert_eq!(cause(ready().build(), Duration::from_secs(15)), Err(Cause::Stale));
+    }
+
+    #[test]
+    fn a_raised_floor_promises_nothing_more_until_corrd_confirms_it() {
+        let raised = CorridorBuilder::new("a/c1", 200).confirmed(100.0).achievable(150.0).build();
+        assert_eq!(cause(raised, Duration::ZERO), Ok(Amount::from_whole(100)));
+    }
+
+    #[test]
+    fn only_a_policy_of_the_owner_lets_others_in() {
+        let mut objects = Objects::default();
+        let tenants = || BTreeSet::from([Arc::from("guest")]);
+        assert!(objects.may_use("owner", "owner") && !objects.may_use("guest", "owner"));
+        objects.policy_seen(ObjectKey::new("guest", "mine"), tenants());
+        assert!(!objects.may_use("guest", "owner"), "a tenant cannot let itself in");
+        objects.policy_seen(ObjectKey::new("owner", "p"), tenants());
+        assert!(objects.may_use("guest", "owner") && !objects.may_use("other", "owner"));
+        objects.policy_gone(&ObjectKey::new("owner", "p"));
+        assert!(!objects.may_use("guest", "owner"));
+    }
+}

@@ -1,0 +1,143 @@
+//! MemoryBundles beside Corridors, quotas, and whom an owner lets in.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::{Amount, Grant, Granted, ObjectKey, ObjectKind, Phase};
+
+use super::World;
+use crate::testkit::{CorridorBuilder, PodBuilder, bundle, corridor};
+use crate::{Event, Quota};
+
+fn both(name: &str, light: u32, memory: u32) -> PodBuilder {
+    PodBuilder::new(name).needs("c1", Some(light)).needs_bundle("b1", Some(memory))
+}
+
+#[test]
+fn both_are_reserved_together_or_neither() {
+    let mut world = World::with_nodes(5);
+    world.corridor(CorridorBuilder::new("c1", 100));
+    world.corridor(CorridorBuilder::bundle("b1", 50).phase(Phase::Degraded).achievable(10.0));
+    world.see(both("p", 40, 20).build());
+    assert!(world.bind_all().is_empty());
+    assert_eq!(world.engine.reserved(&corridor("c1")), Some(Amount::ZERO));
+    assert_eq!(
+        world.message("p"),
+        "0/5 nodes are available: memory bundle team-a/b1 (Degraded): needs 20 GB/s, 0 of 50 GB/s \
+         free, short by 20 GB/s, achievable 10 GB/s is below the floor."
+    );
+    world.corridor(CorridorBuilder::bundle("b1", 50));
+    let bind = world.decide().remove(0);
+    let granted = |uid: &str, whole| Granted { uid: uid.into(), amount: Amount::from_whole(whole) };
+    let grant =
+        Grant { corridor: Some(granted("uid-c1", 40)), bundle: Some(granted("uid-b1", 20)) };
+    assert_eq!(bind.grant, Some(grant));
+    assert_eq!(bind.handles.len(), 2);
+    assert_eq!(world.engine.reserved(&bundle("b1")), Some(Amount::from_whole(20)));
+}
+
+#[test]
+fn a_pod_that_lacks_two_things_moves_from_line_to_line_and_blocks_nobody() {
+    let mut world = World::with_nodes(5);
+    world.corridor(CorridorBuilder::new("c1", 100).achievable(0.0));
+    world.corridor(CorridorBuilder::bundle("b1", 50).achievable(0.0));
+    world.see(both("p", 100, 50).build());
+    world.see(PodBuilder::new("q").needs("c1", Some(100)).build());
+    assert!(world.bind_all().is_empty());
+    world.corridor(CorridorBuilder::new("c1", 100));
+    assert_eq!(world.bind_all(), ["q"], "p still lacks the bundle");
+    world.corridor(CorridorBuilder::bundle("b1", 50));
+    assert!(world.bind_all().is_empty(), "now it lacks the corridor");
+    world.end("q");
+    assert_eq!(world.bind_all(), ["p"]);
+}
+
+#[test]
+fn a_bundle_that_is_not_shareable_has_one_user() {
+    let mut world = World::with_nodes(5);
+    world.corridor(CorridorBuilder::bundle("b1", 50).exclusive());
+    for name in ["first", "second", "third"] {
+        world.see(PodBuilder::new(name).needs_bundle("b1", None).build());
+    }
+    assert_eq!(world.bind_all(), ["first"]);
+    assert!(world.message("second").contains("is not shareable and in use by team-a/first"));
+    world.end("first");
+    assert_eq!(world.bind_all(), ["second"]);
+    world.end("second");
+    assert_eq!(world.bind_all(), ["third"]);
+}
+
+#[test]
+fn each_kind_listens_to_its_own_daemon() {
+    let mut world = World::with_nodes(5);
+    world.corridor(CorridorBuilder::new("c1", 100));
+    world.corridor(CorridorBuilder::bundle("b1", 50));
+    world.pass(Duration::from_secs(15));
+    world.handle(Event::BackendSeen { kind: ObjectKind::Corridor, age: Duration::ZERO });
+    world.see(both("p", 1, 1).build());
+    world.see(PodBuilder::new("q").needs("c1", Some(1)).build());
+    assert_eq!(world.bind_all(), ["q"]);
+    assert!(world.message("p").contains("memqosd has not reported for 15 s"));
+    world.handle(Event::BackendSeen { kind: ObjectKind::MemoryBundle, age: Duration::ZERO });
+    assert_eq!(world.bind_all(), ["p"]);
+}
+
+#[test]
+fn namespaces_over_their_soft_quota_stand_behind_the_others() {
+    let mut world = World::with_nodes(5);
+    world.engine.config.quotas.push(Quota {
+        namespace: "greedy".into(),
+        corridor: Some(Amount::from_whole(40)),
+        ..Quota::default()
+    });
+    world.corridor(CorridorBuilder::new("greedy/c1", 100));
+    let_in(&mut world, "greedy", "modest");
+    let asks = |name: &str| PodBuilder::new(name).needs("greedy/c1", Some(50));
+    world.see(asks("greedy/one").build());
+    world.see(asks("greedy/two").build());
+    assert_eq!(world.bind_all(), ["one", "two"], "a soft quota alone holds nobody");
+    world.see(asks("greedy/three").build());
+    world.see(asks("modest/late").build());
+    assert!(world.bind_all().is_empty());
+    world.end("one");
+    assert_eq!(world.bind_all(), ["late"]);
+    world.end("two");
+    assert_eq!(world.bind_all(), ["three"], "and nobody waits for ever");
+}
+
+#[test]
+fn an_owners_policy_lets_a_tenant_in_and_its_end_keeps_new_pods_out() {
+    let mut world = World::with_nodes(5);
+    world.corridor(CorridorBuilder::new("owner/c1", 100));
+    let asks = |name: &str| PodBuilder::new(name).needs("owner/c1", Some(10));
+    world.see(asks("guest/p").build());
+    assert!(world.bind_all().is_empty());
+    let_in(&mut world, "guest", "guest");
+    assert!(world.bind_all().is_empty(), "a tenant cannot let itself in");
+    let_in(&mut world, "owner", "guest");
+    assert_eq!(world.bind_all(), ["p"]);
+    world.handle(Event::PolicyGone(ObjectKey::new("owner", "policy")));
+    world.see(asks("guest/q").build());
+    assert!(world.bind_all().is_empty());
+}
+
+#[test]
+fn those_in_line_are_asked_again_when_the_owner_changes_its_mind() {
+    let mut world = World::with_nodes(5);
+    world.corridor(CorridorBuilder::new("owner/c1", 100).achievable(0.0));
+    let_in(&mut world, "owner", "guest");
+    world.see(PodBuilder::new("guest/p").needs("owner/c1", Some(10)).build());
+    assert!(world.bind_all().is_empty());
+    world.handle(Event::PolicyGone(ObjectKey::new("owner", "policy")));
+    world.corridor(CorridorBuilder::new("owner/c1", 100));
+    assert!(world.bind_all().is_empty());
+    let_in(&mut world, "owner", "guest");
+    assert_eq!(world.bind_all(), ["p"]);
+}
+
+fn let_in(world: &mut World, owner: &str, tenant: &str) {
+    let policy = ObjectKey::new(owner, "policy");
+    let allowed_tenants = BTreeSet::from([Arc::from(tenant)]);
+    world.handle(Event::PolicySeen { policy, allowed_tenants });
+}

@@ -1,0 +1,120 @@
+//! The objects that Pods reserve bandwidth of.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{Amount, Labels, ObjectKey, ObjectUid};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ObjectKind {
+    Corridor,
+    MemoryBundle,
+}
+
+impl ObjectKind {
+    pub const ALL: [Self; 2] = [Self::Corridor, Self::MemoryBundle];
+
+    /// What its bandwidth is counted in.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Corridor => "Gbps",
+            Self::MemoryBundle => "GB/s",
+        }
+    }
+
+    /// The daemon that measures it.
+    pub fn backend(self) -> &'static str {
+        match self {
+            Self::Corridor => "corrd",
+            Self::MemoryBundle => "memqosd",
+        }
+    }
+
+    pub fn crd(self) -> &'static str {
+        match self {
+            Self::Corridor => "corridors.corridoros.io",
+            Self::MemoryBundle => "memorybundles.corridoros.io",
+        }
+    }
+}
+
+impl fmt::Display for ObjectKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Corridor => "corridor",
+            Self::MemoryBundle => "memory bundle",
+        })
+    }
+}
+
+/// Which object, by name. It need not exist.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectRef {
+    pub kind: ObjectKind,
+    pub key: ObjectKey,
+}
+
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind, self.key)
+    }
+}
+
+/// `status.phase`; one that we do not know is never usable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    #[default]
+    Pending,
+    Allocating,
+    Ready,
+    Degraded,
+    Failed,
+    Releasing,
+    Unknown,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pending => "Pending",
+            Self::Allocating => "Allocating",
+            Self::Ready => "Ready",
+            Self::Degraded => "Degraded",
+            Self::Failed => "Failed",
+            Self::Releasing => "Releasing",
+            Self::Unknown => "Unknown",
+        })
+    }
+}
+
+/// What scheduling needs to know of a Corridor or a MemoryBundle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reservable {
+    pub object: ObjectRef,
+    pub uid: ObjectUid,
+    /// Moves only when the spec changes.
+    pub generation: i64,
+    pub deleting: bool,
+    /// `spec.minGbps`, `spec.bandwidthFloorGBs`: what the owner asked for.
+    pub floor_asked: Amount,
+    /// `status.floorGbps`, `status.floorGBs`: what the daemon confirmed. Absent: what was asked.
+    pub floor_confirmed: Option<Amount>,
+    /// `status.achievableGbps`, `status.achievedGBs`: what the daemon measures now.
+    pub measured: Amount,
+    pub phase: Phase,
+    /// `status.corridorId`, `status.ffmHandle`: the daemon's handle, written on every Pod that is
+    /// bound with it.
+    pub handle: Option<Arc<str>>,
+    /// Limits the Nodes that its Pods may use. Empty: all.
+    pub node_selector: Labels,
+    /// Only one Pod may use it: a bundle that is not shareable.
+    pub exclusive: bool,
+}
+
+impl Reservable {
+    /// The bandwidth that may be promised: never more than the daemon agreed to, so raising the
+    /// floor promises nothing until it answers.
+    pub fn floor(&self) -> Amount {
+        self.floor_confirmed.map_or(self.floor_asked, |confirmed| confirmed.min(self.floor_asked))
+    }
+}
