@@ -36,7 +36,7 @@ const fn right(
     Right { namespace, group, resource, verbs }
 }
 
-const NEEDED: [Right; 9] = [
+const NEEDED: [Right; 11] = [
     right(ELSEWHERE, "", "pods", &READING),
     right(ELSEWHERE, "", "pods/binding", &["create"]),
     right(ELSEWHERE, "", "pods/status", &["patch"]),
@@ -45,10 +45,12 @@ const NEEDED: [Right; 9] = [
     right(ELSEWHERE, "corridoros.io", "corridors", &READING),
     right(ELSEWHERE, "corridoros.io", "memorybundles", &READING),
     right(ELSEWHERE, "corridoros.io", "attestationpolicies", &READING),
+    right(ELSEWHERE, "corridoros.io", "corridors/status", &["patch"]),
+    right(ELSEWHERE, "corridoros.io", "memorybundles/status", &["patch"]),
     right(SYSTEM_NAMESPACE, "coordination.k8s.io", "leases", &READING),
 ];
 
-const REFUSED: [Right; 22] = [
+const REFUSED: [Right; 23] = [
     right(ELSEWHERE, "", "pods", &CHANGING),
     right(SYSTEM_NAMESPACE, "", "pods", &CHANGING),
     right(ELSEWHERE, "", "pods/status", &["update"]),
@@ -63,7 +65,8 @@ const REFUSED: [Right; 22] = [
     right(ELSEWHERE, "", "namespaces", &READING),
     right(ELSEWHERE, "", "events", &READING),
     right(ELSEWHERE, "corridoros.io", "corridors", &CHANGING),
-    right(ELSEWHERE, "corridoros.io", "corridors/status", &CHANGING),
+    right(ELSEWHERE, "corridoros.io", "corridors/status", &["update"]),
+    right(ELSEWHERE, "corridoros.io", "attestationpolicies/status", &["update", "patch"]),
     right(ELSEWHERE, "corridoros.io", "memorybundles", &CHANGING),
     right(ELSEWHERE, "corridoros.io", "attestationpolicies", &CHANGING),
     right(ELSEWHERE, "corridoros.io", "corridors", &["override"]),

@@ -57,6 +57,11 @@ async fn pod_waits_for_corridor_and_bundle() {
 }
 
 #[tokio::test]
+async fn releasing_corridor_drains() {
+    run(scenarios::releasing_corridor_drains).await;
+}
+
+#[tokio::test]
 async fn held_pods_bind_in_order() {
     run(scenarios::held_pods_bind_in_order).await;
 }

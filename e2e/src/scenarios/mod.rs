@@ -7,6 +7,7 @@
 mod bundles;
 mod corridors;
 mod crashes;
+mod draining;
 mod lines;
 mod placing;
 mod refusals;
@@ -15,6 +16,7 @@ mod stopping;
 pub use bundles::pod_waits_for_corridor_and_bundle;
 pub use corridors::pod_waits_for_its_corridor;
 pub use crashes::killed_in_the_middle_of_500_pods;
+pub use draining::releasing_corridor_drains;
 pub use lines::{held_pods_bind_in_order, stale_backend_holds_pods};
 pub use placing::{fifty_pods_over_five_nodes, pod_that_fits_nowhere_says_why};
 pub use refusals::pods_that_cannot_be_placed_say_why;

@@ -2,10 +2,10 @@
 
 use engine::{Bind, Event, Kind};
 use kube::Resource;
-use model::{NodeName, ObjectKind, ObjectRef, PodUid, Reservable};
+use model::{NodeName, ObjectKind, ObjectRef, ObjectUid, PodUid, Reservable};
 use tracing::info;
 
-use crate::act::BindReport;
+use crate::act::{BindReport, Condition};
 use crate::binding::Outcome;
 use crate::clock::age;
 use crate::health::KindState;
@@ -13,7 +13,7 @@ use crate::run::{Driver, Input};
 use crate::tracker::{self, Tracker};
 use crate::translate;
 use crate::watch::{News, WatchNews};
-use crate::wire::{WireLease, WireNode, WirePod, WirePolicy};
+use crate::wire::{WireLease, WireNode, WireObjectCondition, WirePod, WirePolicy};
 
 impl Driver {
     pub(crate) fn take(&mut self, input: Input) {
@@ -22,6 +22,7 @@ impl Driver {
             Input::BindUnclear(uid) => self.handle(Event::BindUnknown(uid)),
             Input::BindEnded(report) => self.take_bind(*report),
             Input::ConditionWritten { uid, pod } => self.take_condition(uid, pod),
+            Input::UseLost(object) => self.handle(Event::UseLost(object)),
             Input::WriteEnded => self.slots.end_write(),
         }
     }
@@ -70,9 +71,11 @@ impl Driver {
             WatchNews::Pod(news) => self.take_pod(news),
             WatchNews::Node(news) => self.take_node(news),
             WatchNews::Corridor(news) => {
+                self.note_conditions(&news, |it| &it.status.conditions);
                 self.take_object(ObjectKind::Corridor, news, translate::corridor);
             }
             WatchNews::Bundle(news) => {
+                self.note_conditions(&news, |it| &it.status.conditions);
                 self.take_object(ObjectKind::MemoryBundle, news, translate::bundle);
             }
             WatchNews::Policy(news) => self.take_policy(news),
@@ -160,6 +163,29 @@ impl Driver {
             }
             News::Absent => self.absent(Kind::Objects(kind)),
             News::Failed => self.count_failure(Kind::Objects(kind)),
+        }
+    }
+
+    /// Since when an object's conditions of ours say what they say: a restarted scheduler goes on
+    /// from there. They go with the object.
+    fn note_conditions<K: Resource>(
+        &mut self,
+        news: &News<K>,
+        conditions: fn(&K) -> &Vec<WireObjectCondition>,
+    ) {
+        let uid = |wire: &K| wire.meta().uid.as_deref().map(ObjectUid::new);
+        match news {
+            News::Seen(wire) => {
+                let Some(uid) = uid(wire) else { return };
+                let known = conditions(wire).iter().filter_map(condition).collect();
+                self.use_conditions.entry(uid).or_insert(known);
+            }
+            News::Gone(wire) => {
+                if let Some(uid) = uid(wire) {
+                    self.use_conditions.remove(&uid);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -257,4 +283,11 @@ fn backend(lease: Option<&str>) -> Option<ObjectKind> {
         crds::backend_lease::MEMQOSD => Some(ObjectKind::MemoryBundle),
         _ => None,
     }
+}
+
+/// A condition that is ours to write.
+fn condition(wire: &WireObjectCondition) -> Option<Condition> {
+    let ours = [crds::condition::IN_USE, crds::condition::DRAINED, crds::condition::OVERSUBSCRIBED];
+    let name = ours.into_iter().find(|it| *it == wire.condition_type)?;
+    Some(Condition { name, status: wire.status == "True", since: wire.last_transition_time? })
 }

@@ -14,6 +14,7 @@ pub struct Metrics {
     pub registry: Registry,
     attempts: IntCounterVec,
     pending: IntGaugeVec,
+    unschedulable: IntGaugeVec,
     cache: IntGaugeVec,
     quarantined: IntCounter,
     reports_dropped: IntCounter,
@@ -38,6 +39,11 @@ impl Metrics {
                 "scheduler_pending_pods",
                 "Pods that wait, by queue: active, backoff, unschedulable, gated.",
                 &["queue"],
+            )?,
+            unschedulable: make.gauges(
+                "scheduler_unschedulable_pods",
+                "Pods that wait because of a plugin: Corridor, for floors that cannot be met.",
+                &["plugin", "profile"],
             )?,
             cache: make.gauges(
                 "scheduler_cache_size",
@@ -65,7 +71,7 @@ impl Metrics {
                 .gauge("corridor_binds_in_flight", "Bindings without a clear outcome yet.")?,
             writes: make.counters(
                 "corridor_writes_total",
-                "Conditions and Events written, by kind (condition, event) and result (ok, failed).",
+                "What was written beside Bindings, by kind (condition, event, status) and result (ok, failed).",
                 &["kind", "result"],
             )?,
             watch_events: make.counters(
@@ -97,12 +103,14 @@ impl Metrics {
         let queues = [
             ("active", stats.active),
             ("backoff", stats.backoff),
-            ("unschedulable", stats.parked + stats.in_line + stats.held),
+            ("unschedulable", stats.parked + stats.in_line + stats.aside + stats.held),
             ("gated", stats.gated),
         ];
         for (queue, pods) in queues {
             self.pending.with_label_values(&[queue]).set(gauge(pods));
         }
+        let held = gauge(stats.in_line + stats.aside);
+        self.unschedulable.with_label_values(&["Corridor", PROFILE]).set(held);
         let known =
             [("nodes", stats.nodes), ("pods", stats.bound), ("assumed_pods", stats.binding)];
         for (kind, count) in known {

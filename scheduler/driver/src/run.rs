@@ -7,16 +7,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Engine, EngineConfig, Event, Held, Poll, Report, Work};
+use engine::{Engine, EngineConfig, Event, Held, ObjectUsed, Poll, Report, Work};
 use jiff::Timestamp;
 use kube::Client;
-use model::{ObjectKind, PodUid};
+use model::{ObjectKind, ObjectRef, ObjectUid, PodUid};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{Instant as Deadline, sleep_until};
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
-use crate::act::{self, BindReport};
-use crate::clock::Clock;
+use crate::act::{self, BindReport, Condition};
+use crate::clock::{Clock, wall_clock};
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::slots::Slots;
@@ -45,6 +45,7 @@ pub(crate) enum Input {
         uid: PodUid,
         pod: Option<Box<WirePod>>,
     },
+    UseLost(ObjectRef),
     WriteEnded,
 }
 
@@ -79,6 +80,8 @@ pub struct Driver {
     pub(crate) leases: Tracker,
     /// When each backend last renewed its Lease, by its own clock.
     pub(crate) renewals: BTreeMap<ObjectKind, Timestamp>,
+    /// What the objects' conditions of ours say, and since when.
+    pub(crate) use_conditions: BTreeMap<ObjectUid, Vec<Condition>>,
     sender: Sender<Input>,
     receiver: Receiver<Input>,
     stopping: bool,
@@ -107,6 +110,7 @@ impl Driver {
             policies: Tracker::default(),
             leases: Tracker::default(),
             renewals: BTreeMap::new(),
+            use_conditions: BTreeMap::new(),
             sender,
             receiver,
             stopping: false,
@@ -241,12 +245,33 @@ impl Driver {
                         let _ = sender.send(Input::WriteEnded).await;
                     });
                 }
+                Report::Used(used) => {
+                    self.slots.begin_write();
+                    self.tell_used(used);
+                }
                 Report::Held(held) => {
                     self.slots.begin_write();
                     self.tell_held(held);
                 }
             }
         }
+    }
+
+    fn tell_used(&mut self, used: ObjectUsed) {
+        let before = self.use_conditions.get(&used.uid).map_or(&[][..], Vec::as_slice);
+        let conditions = act::conditions(&used, before, wall_clock());
+        self.use_conditions.insert(used.uid.clone(), conditions.clone());
+        let (client, sender) = (self.client.clone(), self.sender.clone());
+        let metrics = self.metrics.clone();
+        tokio::spawn(async move {
+            let written = act::write_use(&client, &used, &conditions).await;
+            count_write(&metrics, "status", written.is_ok());
+            if let Err(error) = written {
+                warn!(object = %used.object, %error, "who uses it was not written; trying again");
+                let _ = sender.send(Input::UseLost(used.object)).await;
+            }
+            let _ = sender.send(Input::WriteEnded).await;
+        });
     }
 
     fn tell_held(&self, held: Held) {

@@ -139,7 +139,7 @@ impl Engine {
             unreachable!("placing {} on {node} would exceed {limit}", pod.key);
         }
         self.ledger.commit();
-        self.room_changes += 1;
+        self.holdings_changed(&holding);
         self.count_passes(pod, order);
         self.stats.attempts_scheduled += 1;
         if let Some(record) = self.pods.get_mut(&pod.uid) {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use model::{Grant, NodeName, ObjectKey, ObjectKind, PodSpec, PodUid};
+use model::{Grant, NodeName, ObjectKey, ObjectKind, ObjectRef, ObjectUid, PodSpec, PodUid};
+
+use crate::uses::Facts;
 
 /// What `Engine::poll` found to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +44,8 @@ pub enum Report {
     /// The Pod is held: condition `PodScheduled=False` and an Event. That it was written, or could
     /// not be, must come back as an event; until then the Pod is not decided.
     Held(Held),
+    /// Who uses an object has changed: its status.
+    Used(ObjectUsed),
     /// The Pod was bound: an Event.
     Scheduled { pod: ObjectKey, uid: PodUid, node: NodeName },
 }
@@ -55,4 +59,11 @@ pub struct Held {
     pub message: Arc<str>,
     /// The Pod has no such condition yet.
     pub first: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectUsed {
+    pub object: ObjectRef,
+    pub uid: ObjectUid,
+    pub facts: Facts,
 }

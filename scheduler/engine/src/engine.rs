@@ -15,6 +15,7 @@ use crate::record::{Record, Stage};
 use crate::rejection::{Rejection, WakeOn};
 use crate::reports::Reports;
 use crate::rng::Rng;
+use crate::uses::Uses;
 
 #[derive(Clone, Debug, Default)]
 pub struct EngineConfig {
@@ -50,6 +51,7 @@ pub struct Engine {
     pub(crate) backoff: BackoffQueue,
     pub(crate) parked: Parked,
     pub(crate) reports: Reports,
+    pub(crate) uses: Uses,
     /// Objects whose free bandwidth was kept for the head of their line, and the count of changes
     /// at which that was true.
     pub(crate) kept: BTreeMap<ObjectRef, u64>,
@@ -81,7 +83,9 @@ pub struct Stats {
     pub backoff: usize,
     pub parked: usize,
     pub in_line: usize,
-    /// Beside a line or waiting for a change of the Pod itself.
+    /// Beside a line: more bandwidth does not help them.
+    pub aside: usize,
+    /// Waiting for a change of the Pod itself.
     pub held: usize,
     pub gated: usize,
     pub binding: usize,
@@ -103,6 +107,7 @@ impl Engine {
             backoff: BackoffQueue::default(),
             parked: Parked::default(),
             reports: Reports::default(),
+            uses: Uses::default(),
             kept: BTreeMap::new(),
             room_changes: 0,
             unsynced: Kind::ALL.into_iter().collect(),
@@ -141,6 +146,10 @@ impl Engine {
 
     /// The next thing to tell people, or none for now: see [`Self::has_reports`].
     pub fn poll_report(&mut self) -> Option<Report> {
+        // Few, and others wait for them: an owner that releases an object, for instance.
+        if let Some(report) = self.use_report() {
+            return Some(report);
+        }
         // In turn, so that neither a flood of held Pods nor one of bound Pods keeps the other
         // from being told.
         if self.reports.is_turn_of_scheduled()
@@ -160,13 +169,15 @@ impl Engine {
 
     /// Whether `poll_report` has more to look at, though it may have had nothing to tell.
     pub fn has_reports(&self) -> bool {
-        !self.reports.is_empty()
+        !self.reports.is_empty() || !self.uses.is_empty()
     }
 
     /// When to poll again though no event has come.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let stale_at = self.objects.next_stale(self.now);
-        [self.backoff.next_due(), self.reports.next_due(), stale_at].into_iter().flatten().min()
+        let due =
+            [self.backoff.next_due(), self.reports.next_due(), self.uses.next_due(), stale_at];
+        due.into_iter().flatten().min()
     }
 
     pub fn stats(&self) -> Stats {
@@ -186,6 +197,7 @@ impl Engine {
             self.move_to(&pod, Stage::Active);
         }
         self.reports.advance(self.now);
+        self.uses.advance(self.now);
         self.note_freshness();
     }
 
@@ -280,7 +292,8 @@ impl Stats {
             Stage::Backoff => &mut self.backoff,
             Stage::Parked => &mut self.parked,
             Stage::InLine(_) => &mut self.in_line,
-            Stage::Aside(_) | Stage::Held => &mut self.held,
+            Stage::Aside(_) => &mut self.aside,
+            Stage::Held => &mut self.held,
             Stage::Binding { .. } => &mut self.binding,
             Stage::Bound(_) => &mut self.bound,
         }

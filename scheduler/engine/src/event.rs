@@ -43,6 +43,8 @@ pub enum Event {
     ReportWritten(PodUid),
     /// It could not be written: the Pod is told again when its turn comes.
     ReportLost(PodUid),
+    /// The report on an object's use could not be written.
+    UseLost(ObjectRef),
 }
 
 /// What must have been listed once before anything is decided.

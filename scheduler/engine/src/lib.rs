@@ -42,11 +42,12 @@ mod scores;
 mod testkit;
 #[cfg(test)]
 mod tests;
+mod uses;
 mod wake;
 
 mod queue;
 
-pub use decision::{Bind, Held, Poll, Report, Work};
+pub use decision::{Bind, Held, ObjectUsed, Poll, Report, Work};
 pub use engine::{Engine, EngineConfig, Quota, Stats};
 pub use event::{Event, Kind, Refusal};
 pub use explain::{Dominant, Explanation, LinePosition, NodesExplained, ReasonExplained};
@@ -56,3 +57,4 @@ pub use objects::BACKEND_FRESH_FOR;
 pub use rejection::{
     Cause, Class, NodesRejection, ObjectRejection, ReasonCount, Rejection, WakeOn,
 };
+pub use uses::Facts;

@@ -30,6 +30,7 @@ impl Engine {
         self.stats.attempts_error = before.stats.attempts_error + 1;
         self.stats.quarantined = before.stats.quarantined;
         self.reports = before.reports.only_scheduled();
+        self.uses = before.uses;
         let culprit = before.trying;
         for (uid, mut record) in before.pods {
             let is_culprit = culprit.as_ref() == Some(&uid);

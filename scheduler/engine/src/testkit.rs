@@ -170,6 +170,7 @@ impl CorridorBuilder {
             handle: Some("cor-1".into()),
             node_selector: Labels::new(),
             exclusive: false,
+            use_told: false,
         })
     }
 

@@ -109,6 +109,8 @@ pub struct Reservable {
     pub node_selector: Labels,
     /// Only one Pod may use it: a bundle that is not shareable.
     pub exclusive: bool,
+    /// Its status says who uses it, truly or not any more.
+    pub use_told: bool,
 }
 
 impl Reservable {

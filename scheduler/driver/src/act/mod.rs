@@ -3,10 +3,12 @@
 mod bind;
 mod condition;
 mod event;
+mod object_use;
 
 pub(crate) use bind::{BindReport, bind};
 pub(crate) use condition::write_condition;
 pub(crate) use event::{failed_scheduling, scheduled, write_event};
+pub(crate) use object_use::{Condition, conditions, write_use};
 
 use std::time::Duration;
 

@@ -21,6 +21,7 @@ pub(crate) fn corridor(wire: WireCorridor) -> Reservable {
         handle: status.corridor_id.map(Into::into),
         node_selector: labels(spec.node_selector),
         exclusive: false,
+        use_told: status.in_use.is_some(),
     }
 }
 
@@ -38,6 +39,7 @@ pub(crate) fn bundle(wire: WireBundle) -> Reservable {
         handle: status.ffm_handle.map(Into::into),
         node_selector: labels(spec.node_selector),
         exclusive: !spec.shareable,
+        use_told: status.in_use.is_some(),
     }
 }
 

@@ -4,7 +4,7 @@ use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
-use super::{kube_resource, meta};
+use super::{WireObjectCondition, kube_resource, meta};
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -28,6 +28,8 @@ pub(crate) struct WireBundleSpec {
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WireBundleStatus {
     pub phase: Option<crds::Phase>,
+    pub in_use: Option<i64>,
+    pub conditions: Vec<WireObjectCondition>,
     pub ffm_handle: Option<String>,
     #[serde(rename = "achievedGBs")]
     pub achieved_gbs: Option<f64>,

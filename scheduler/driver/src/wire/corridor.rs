@@ -4,7 +4,7 @@ use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
-use super::{kube_resource, meta};
+use super::{WireObjectCondition, kube_resource, meta};
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -26,6 +26,8 @@ pub(crate) struct WireCorridorSpec {
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WireCorridorStatus {
     pub phase: Option<crds::Phase>,
+    pub in_use: Option<i64>,
+    pub conditions: Vec<WireObjectCondition>,
     pub corridor_id: Option<String>,
     pub achievable_gbps: Option<f64>,
     pub floor_gbps: Option<f64>,

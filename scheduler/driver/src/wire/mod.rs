@@ -8,6 +8,7 @@ mod corridor;
 mod lease;
 mod meta;
 mod node;
+mod object_condition;
 mod pod;
 mod policy;
 
@@ -15,6 +16,7 @@ pub(crate) use bundle::WireBundle;
 pub(crate) use corridor::WireCorridor;
 pub(crate) use lease::WireLease;
 pub(crate) use node::{WireNode, WireTaint};
+pub(crate) use object_condition::WireObjectCondition;
 pub(crate) use pod::{WireContainer, WirePod, WirePodSpec, WireResourceLists, WireToleration};
 pub(crate) use policy::WirePolicy;
 

@@ -6,6 +6,7 @@ mod corridor_line;
 mod nodes;
 mod properties;
 mod reports;
+mod uses;
 
 use std::time::Duration;
 

@@ -321,6 +321,7 @@ impl History {
             Stage::Parked,
             Stage::InLine(object(0)),
             Stage::Held,
+            Stage::Aside(object(0)),
             Stage::Binding { outcome_unclear: false },
             Stage::Bound("n".into()),
         ]

@@ -1,0 +1,166 @@
+//! Who uses a Corridor or MemoryBundle, written into its status beside what its controller writes.
+
+use engine::ObjectUsed;
+use http::{Method, Request, header};
+use jiff::Timestamp;
+use kube::Client;
+use model::ObjectKind;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::{CALL_TIMEOUT, SERVER_TIMEOUT};
+
+/// A condition of ours, with the time since when it says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Condition {
+    pub name: &'static str,
+    pub status: bool,
+    pub since: Timestamp,
+}
+
+/// The conditions that an object's use gives it, each with its old time unless it has changed.
+pub(crate) fn conditions(
+    used: &ObjectUsed,
+    before: &[Condition],
+    now: Timestamp,
+) -> Vec<Condition> {
+    let facts = &used.facts;
+    let told = [
+        (crds::condition::IN_USE, Some(facts.in_use > 0)),
+        (crds::condition::DRAINED, facts.drained),
+        (crds::condition::OVERSUBSCRIBED, Some(facts.oversubscribed)),
+    ];
+    let since = |name: &str, status: bool| {
+        let same = |it: &&Condition| it.name == name && it.status == status;
+        before.iter().find(same).map_or(now, |condition| condition.since)
+    };
+    told.into_iter()
+        .filter_map(|(name, status)| {
+            let status = status?;
+            Some(Condition { name, status, since: since(name, status) })
+        })
+        .collect()
+}
+
+/// Server-side apply: the controller's fields are not ours to touch.
+pub(crate) async fn write_use(
+    client: &Client,
+    used: &ObjectUsed,
+    conditions: &[Condition],
+) -> Result<(), kube::Error> {
+    let (_, plural) = names(used.object.kind);
+    let key = &used.object.key;
+    let uri = format!(
+        "/apis/{}/{}/namespaces/{}/{plural}/{}/status?fieldManager={}&force=true&{SERVER_TIMEOUT}",
+        crds::GROUP,
+        crds::VERSION,
+        key.namespace,
+        key.name,
+        crds::DRIVER_MANAGER,
+    );
+    let request = Request::builder()
+        .method(Method::PATCH)
+        .uri(uri)
+        .header(header::CONTENT_TYPE, "application/apply-patch+yaml")
+        .body(body(used, conditions).to_string().into_bytes())
+        .map_err(kube::Error::HttpError)?;
+    match timeout(CALL_TIMEOUT, client.request_text(request)).await {
+        Ok(reply) => reply.map(drop),
+        Err(elapsed) => Err(kube::Error::Service(elapsed.into())),
+    }
+}
+
+fn names(kind: ObjectKind) -> (&'static str, &'static str) {
+    match kind {
+        ObjectKind::Corridor => ("Corridor", "corridors"),
+        ObjectKind::MemoryBundle => ("MemoryBundle", "memorybundles"),
+    }
+}
+
+/// The UID is a precondition: a successor under the same name has other users.
+fn body(used: &ObjectUsed, conditions: &[Condition]) -> Value {
+    let (kind, _) = names(used.object.kind);
+    let facts = &used.facts;
+    let users = facts.in_use_by.iter().map(
+        |(key, uid)| json!({"namespace": &*key.namespace, "name": &*key.name, "uid": uid.as_str()}),
+    );
+    let conditions = conditions.iter().map(|condition| {
+        json!({
+            "type": condition.name,
+            "status": if condition.status { "True" } else { "False" },
+            "reason": reason(condition),
+            "message": "",
+            "observedGeneration": facts.generation,
+            "lastTransitionTime": format!("{:.0}", condition.since),
+        })
+    });
+    json!({
+        "apiVersion": format!("{}/{}", crds::GROUP, crds::VERSION),
+        "kind": kind,
+        "metadata": {
+            "namespace": &*used.object.key.namespace,
+            "name": &*used.object.key.name,
+            "uid": used.uid.as_str(),
+        },
+        "status": {
+            "inUse": facts.in_use,
+            "inUseBy": users.collect::<Vec<_>>(),
+            "conditions": conditions.collect::<Vec<_>>(),
+        },
+    })
+}
+
+fn reason(condition: &Condition) -> &'static str {
+    match (condition.name, condition.status) {
+        (crds::condition::IN_USE, true) | (crds::condition::DRAINED, false) => "PodsBound",
+        (crds::condition::IN_USE, false) | (crds::condition::DRAINED, true) => "NothingBound",
+        (_, true) => "ReservedAboveCapacity",
+        (_, false) => "WithinCapacity",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::Facts;
+    use model::{ObjectKey, ObjectRef};
+
+    fn used(in_use: usize, drained: Option<bool>) -> ObjectUsed {
+        let facts = Facts {
+            generation: 3,
+            in_use,
+            in_use_by: vec![(ObjectKey::new("a", "p"), "u".into())],
+            drained,
+            oversubscribed: false,
+        };
+        let key = ObjectKey::new("a", "c1");
+        ObjectUsed { object: ObjectRef { kind: ObjectKind::Corridor, key }, uid: "c".into(), facts }
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn a_condition_keeps_its_time_until_it_changes() {
+        let first = conditions(&used(1, None), &[], at(10));
+        assert_eq!(first.len(), 2, "drained is told only of what is being released");
+        let second = conditions(&used(1, Some(false)), &first, at(20));
+        let times: Vec<i64> = second.iter().map(|it| it.since.as_second()).collect();
+        assert_eq!(times, [10, 20, 10]);
+        let third = conditions(&used(0, Some(true)), &second, at(30));
+        let times: Vec<i64> = third.iter().map(|it| it.since.as_second()).collect();
+        assert_eq!(times, [30, 30, 10]);
+    }
+
+    #[test]
+    fn names_users_and_carries_the_generation() {
+        let used = used(1, Some(false));
+        let body = body(&used, &conditions(&used, &[], at(10)));
+        assert_eq!(body["status"]["inUse"], 1);
+        assert_eq!(body["status"]["inUseBy"][0]["name"], "p");
+        assert_eq!(body["status"]["conditions"][1]["type"], "Drained");
+        assert_eq!(body["status"]["conditions"][1]["observedGeneration"], 3);
+        assert_eq!(body["metadata"]["uid"], "c");
+    }
+}

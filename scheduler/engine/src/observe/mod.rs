@@ -1,0 +1,134 @@
+//! What each event means.
+
+mod objects;
+mod pods;
+
+use model::{Assignment, Node, PodUid};
+
+use crate::decision::Report;
+use crate::engine::Engine;
+use crate::event::{Event, Kind, Refusal};
+use crate::queue::backoff_after;
+use crate::record::Stage;
+use crate::rejection::Rejection;
+
+impl Engine {
+    pub(crate) fn observe(&mut self, event: Event) {
+        match event {
+            Event::NodeSeen(node) => self.node_seen(node),
+            Event::NodeGone(name) => {
+                self.nodes.remove(&name);
+                self.room_changes += 1;
+            }
+            Event::PodSeen(pod) => self.pod_seen(pod),
+            Event::PodGone(uid) => self.pod_gone(&uid),
+            Event::ObjectSeen(object) => self.object_seen(object),
+            Event::ObjectGone(object) => {
+                self.objects.remove(&object);
+                self.uses.forget(&object);
+                self.queue_line_reports(&object);
+            }
+            Event::PolicySeen { policy, allowed_tenants } => {
+                self.objects.policy_seen(policy.clone(), allowed_tenants);
+                self.policy_changed(&policy.namespace);
+            }
+            Event::PolicyGone(policy) => {
+                self.objects.policy_gone(&policy);
+                self.policy_changed(&policy.namespace);
+            }
+            Event::BackendSeen { kind, age } => self.backend_seen(kind, age),
+            Event::BackendGone(kind) => {
+                self.objects.backend_gone(kind);
+                self.note_freshness();
+            }
+            Event::Synced(kind) => self.synced(kind, true),
+            Event::Absent(kind) => self.synced(kind, false),
+            Event::BindDone(uid) => self.bind_done(&uid),
+            Event::BindRefused { pod, refusal } => self.bind_refused(&pod, &refusal),
+            Event::ReportWritten(uid) => self.report_ended(&uid, true),
+            Event::ReportLost(uid) => self.report_ended(&uid, false),
+            Event::UseLost(object) => self.uses.lost(&object),
+            Event::BindUnknown(uid) => {
+                if self.stage_of(&uid).is_some_and(|stage| matches!(stage, Stage::Binding { .. })) {
+                    self.move_to(&uid, Stage::Binding { outcome_unclear: true });
+                }
+            }
+        }
+    }
+
+    fn node_seen(&mut self, node: Node) {
+        let name = node.name.clone();
+        let before = self.nodes.insert(name.clone(), node);
+        if before.as_ref() != self.nodes.get(&name) {
+            self.room_changes += 1;
+            self.wake_parked(&name);
+        }
+    }
+
+    fn synced(&mut self, kind: Kind, installed: bool) {
+        self.unsynced.remove(&kind);
+        if let Kind::Objects(kind) = kind {
+            self.objects.set_installed(kind, installed);
+            self.release_lines_of(kind);
+        }
+    }
+
+    fn bind_done(&mut self, uid: &PodUid) {
+        let Some(record) = self.pods.get_mut(uid) else { return };
+        let Some(node) = record.holding.as_ref().map(|holding| holding.node.clone()) else {
+            return;
+        };
+        record.failures = 0;
+        let pod = record.pod.clone();
+        self.move_to(uid, Stage::Bound(node.clone()));
+        self.forget_in_line(uid);
+        self.reports.scheduled(Report::Scheduled { pod: pod.key.clone(), uid: uid.clone(), node });
+    }
+
+    fn bind_refused(&mut self, uid: &PodUid, _refusal: &Refusal) {
+        let Some(record) = self.pods.get_mut(uid) else { return };
+        if !matches!(record.stage, Stage::Binding { .. }) {
+            return;
+        }
+        self.stats.attempts_error += 1;
+        record.failures = record.failures.saturating_add(1);
+        record.not_before = self.now + backoff_after(record.failures);
+        let place_again = record.pod.assignment == Assignment::Waiting;
+        record.order = record.order.with_priority(record.pod.spec.priority);
+        self.move_to(uid, if place_again { Stage::Backoff } else { Stage::Resting });
+        if !place_again {
+            self.forget_in_line(uid);
+        }
+        self.give_back(uid);
+    }
+
+    fn report_ended(&mut self, uid: &PodUid, written: bool) {
+        let Some(record) = self.pods.get_mut(uid) else { return };
+        record.report.in_flight = false;
+        if !written {
+            record.report.written = None;
+        }
+        if !written || std::mem::take(&mut record.report.again) {
+            self.reports.held(self.now, uid, &record.report);
+        }
+        if record.stage == Stage::Reporting {
+            self.move_to(uid, Stage::Active);
+        }
+    }
+
+    pub(crate) fn stage_of(&self, uid: &PodUid) -> Option<&Stage> {
+        self.pods.get(uid).map(|record| &record.stage)
+    }
+
+    /// The verdict on a Pod in line as it would be now: the figures of its report are live.
+    pub(crate) fn refresh_rejection(&mut self, uid: &PodUid) {
+        let Some(record) = self.pods.get(uid) else { return };
+        if !matches!(record.stage, Stage::InLine(_)) {
+            return;
+        }
+        let verdict = self.gate(record.order, &record.pod.spec).err();
+        if let (Some(verdict), Some(record)) = (verdict, self.pods.get_mut(uid)) {
+            record.rejection = Some(Rejection::Object(verdict));
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Corridors, MemoryBundles, the daemons behind them, and whom their owners let in.
+
+use std::time::Duration;
+
+use model::{ObjectKind, ObjectRef, Phase, Reservable};
+
+use crate::engine::Engine;
+use crate::line::WakeAside;
+
+impl Engine {
+    pub(super) fn object_seen(&mut self, object: Reservable) {
+        let (name, now) = (object.object.clone(), self.now);
+        self.objects.set_installed(name.kind, true);
+        let cause_before = self.objects.promise(&name, now).err();
+        let before = self.objects.insert(object);
+        let Some(after) = self.objects.get(&name).cloned() else { return };
+        let spec_changed = before.as_ref().is_none_or(|before| {
+            (before.generation, &before.uid) != (after.generation, &after.uid)
+        });
+        let entered_ready = after.phase == Phase::Ready
+            && before.as_ref().is_none_or(|before| before.phase != Phase::Ready);
+        self.wake_aside(&name, |wake| match wake {
+            WakeAside::SpecChange => spec_changed,
+            WakeAside::SpecChangeOrReady => spec_changed || entered_ready,
+            WakeAside::PolicyChange => false,
+        });
+        if spec_changed {
+            self.reconsider_after_spec_change(&after);
+        }
+        self.release_line(&name);
+        self.uses.changed(&name);
+        let phase_changed = before.is_none_or(|before| before.phase != after.phase);
+        if phase_changed || cause_before != self.objects.promise(&name, now).err() {
+            self.queue_line_reports(&name);
+        }
+    }
+
+    /// Whom the owner lets in has changed. Those already in line are asked again when their turn
+    /// comes; those who were refused are asked now.
+    pub(super) fn policy_changed(&mut self, owner: &str) {
+        let of_owner = |object: &ObjectRef| *object.key.namespace == *owner;
+        for object in self.objects.with_lines().into_iter().filter(of_owner) {
+            self.wake_aside(&object, |wake| wake == WakeAside::PolicyChange);
+            self.queue_line_reports(&object);
+        }
+    }
+
+    pub(super) fn backend_seen(&mut self, kind: ObjectKind, age: Duration) {
+        self.objects.backend_seen(kind, self.now, age);
+        if self.objects.is_fresh(kind, self.now) && !self.fresh.contains(&kind) {
+            self.release_lines_of(kind);
+        }
+        self.note_freshness();
+    }
+
+    /// Tells held Pods when a daemon falls silent or speaks again.
+    pub(crate) fn note_freshness(&mut self) {
+        let fresh = self.objects.fresh_kinds(self.now);
+        let before = std::mem::replace(&mut self.fresh, fresh);
+        if before == self.fresh {
+            return;
+        }
+        for object in self.objects.with_lines() {
+            if before.contains(&object.kind) != self.fresh.contains(&object.kind) {
+                self.queue_line_reports(&object);
+            }
+        }
+    }
+
+    pub(super) fn queue_line_reports(&mut self, object: &ObjectRef) {
+        let Some(line) = self.objects.line(object) else { return };
+        for (_, uid) in line.waiting() {
+            if let Some(record) = self.pods.get(uid) {
+                self.reports.held(self.now, uid, &record.report);
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! What becomes of a Pod that is seen, changed or gone.
+
+use std::sync::Arc;
+
+use model::{Assignment, Grant, Pod, PodUid};
+
+use crate::engine::Engine;
+use crate::ledger::{Holder, Holding};
+use crate::queue::Order;
+use crate::record::{Record, Stage};
+use crate::reports::ReportState;
+
+impl Engine {
+    pub(super) fn pod_seen(&mut self, pod: Pod) {
+        if let Some(earlier) = self.uids.get(&pod.key).filter(|uid| **uid != pod.uid).cloned() {
+            self.pod_gone(&earlier);
+        }
+        let uid = pod.uid.clone();
+        self.uids.insert(pod.key.clone(), uid.clone());
+        let is_new = !self.pods.contains_key(&uid);
+        if is_new {
+            self.insert_record(&pod);
+        }
+        match pod.assignment.clone() {
+            Assignment::Bound { node, grant } => {
+                let granted = grant.iter().flat_map(Grant::parts).cloned().collect();
+                let holder = Holder { uid: uid.clone(), key: pod.key.clone() };
+                let shape = pod.spec.shape.clone();
+                self.pod_bound(pod, Holding { holder, node, shape, granted });
+            }
+            Assignment::Finished => self.pod_rests(pod, Stage::Finished),
+            Assignment::NotNow => self.pod_rests(pod, Stage::Resting),
+            Assignment::Waiting => self.pod_waits(pod, is_new),
+        }
+    }
+
+    fn insert_record(&mut self, pod: &Pod) {
+        let order = Order::new(pod.spec.priority, pod.created_at_unix_s, self.pods_seen);
+        self.pods_seen += 1;
+        let record = Record {
+            pod: Arc::new(pod.clone()),
+            order,
+            stage: Stage::Resting,
+            holding: None,
+            failures: 0,
+            not_before: self.now,
+            first_seen: self.now,
+            woken_for: None,
+            rejection: None,
+            report: ReportState::default(),
+        };
+        *self.stats.of_stage(&record.stage) += 1;
+        self.pods.insert(pod.uid.clone(), record);
+    }
+
+    /// A Pod on a Node counts there, whoever put it there.
+    ///
+    /// What it holds of an object is what was granted when it was bound: a later edit of its
+    /// annotations neither lowers nor raises it.
+    fn pod_bound(&mut self, pod: Pod, seen: Holding) {
+        let uid = pod.uid.clone();
+        self.stop_waiting(&uid);
+        self.forget_in_line(&uid);
+        let Some(record) = self.pods.get_mut(&uid) else { return };
+        let before = record.holding.take();
+        let mut holding = seen;
+        if let Some(known) =
+            before.as_ref().filter(|_| record.stage == Stage::Bound(holding.node.clone()))
+        {
+            holding.granted.clone_from(&known.granted);
+        }
+        record.pod = Arc::new(pod);
+        record.holding = Some(holding.clone());
+        if before.as_ref() != Some(&holding) {
+            if let Some(before) = &before {
+                self.ledger.release(before);
+                self.holdings_changed(before);
+            }
+            self.ledger.take(&holding);
+            self.ledger.commit();
+            self.holdings_changed(&holding);
+        }
+        self.move_to(&uid, Stage::Bound(holding.node.clone()));
+        if let Some(before) = before.filter(|before| *before != holding) {
+            self.wake_after_release(&before);
+        }
+    }
+
+    /// Finished Pods give back what they held; gated and leaving ones are not placed.
+    fn pod_rests(&mut self, pod: Pod, to: Stage) {
+        let uid = pod.uid.clone();
+        let settled = matches!(
+            self.stage_of(&uid),
+            Some(Stage::Bound(_) | Stage::Binding { .. } | Stage::Finished)
+        );
+        if settled && to == Stage::Resting {
+            // An older sight of a Pod that we know to be bound, or that may be any moment. If
+            // its Binding is refused, it rests.
+            self.update_while_binding(pod);
+            return;
+        }
+        self.leave_for_good(&uid, to);
+        if let Some(record) = self.pods.get_mut(&uid) {
+            record.pod = Arc::new(pod);
+        }
+    }
+
+    fn pod_waits(&mut self, pod: Pod, is_new: bool) {
+        let uid = pod.uid.clone();
+        let Some(record) = self.pods.get_mut(&uid) else { return };
+        let before = record.pod.clone();
+        match record.stage {
+            // Neither an assignment nor an end is ever taken back: this sight is older than
+            // our knowledge.
+            Stage::Bound(_) | Stage::Finished => return,
+            Stage::Binding { .. } => {
+                self.update_while_binding(pod);
+                return;
+            }
+            Stage::Resting => {}
+            _ if before.spec == pod.spec => {
+                record.pod = Arc::new(pod);
+                return;
+            }
+            _ => {}
+        }
+        if !is_new {
+            self.stop_waiting(&uid);
+            self.move_to(&uid, Stage::Resting);
+        }
+        let Some(record) = self.pods.get_mut(&uid) else { return };
+        record.order = record.order.with_priority(pod.spec.priority);
+        record.failures = 0;
+        record.not_before = self.now;
+        record.rejection = None;
+        record.pod = Arc::new(pod);
+        self.move_to(&uid, Stage::Active);
+    }
+
+    /// Should the Binding be refused, the Pod goes on as it is now.
+    fn update_while_binding(&mut self, pod: Pod) {
+        let uid = pod.uid.clone();
+        let Some(record) = self.pods.get(&uid) else { return };
+        if !matches!(record.stage, Stage::Binding { .. }) {
+            return;
+        }
+        if record.pod.spec != pod.spec {
+            self.forget_in_line(&uid);
+        }
+        if let Some(record) = self.pods.get_mut(&uid) {
+            record.pod = Arc::new(pod);
+        }
+    }
+
+    pub(super) fn pod_gone(&mut self, uid: &PodUid) {
+        self.leave_for_good(uid, Stage::Finished);
+        let Some(record) = self.pods.remove(uid) else { return };
+        *self.stats.of_stage(&record.stage) -= 1;
+        if self.uids.get(&record.pod.key) == Some(uid) {
+            self.uids.remove(&record.pod.key);
+        }
+        self.reports.forget(uid);
+    }
+
+    /// Takes the Pod out of whatever line it stands in or was released from.
+    fn stop_waiting(&mut self, uid: &PodUid) {
+        let Some(record) = self.pods.get_mut(uid) else { return };
+        let (order, woken_for) = (record.order, record.woken_for.take());
+        let spec = record.pod.spec.clone();
+        if !record.stage.is_waiting() {
+            return;
+        }
+        self.move_to(uid, Stage::Held);
+        for need in &spec.needs {
+            self.objects.with_line(&need.object, |line| line.forget(order));
+            self.release_line(&need.object);
+        }
+        if let Some(node) = woken_for {
+            self.wake_parked(&node);
+        }
+    }
+
+    /// The Pod waits for nothing and holds nothing any more.
+    fn leave_for_good(&mut self, uid: &PodUid, to: Stage) {
+        self.stop_waiting(uid);
+        self.move_to(uid, to);
+        self.give_back(uid);
+        self.forget_in_line(uid);
+    }
+
+    pub(super) fn forget_in_line(&mut self, uid: &PodUid) {
+        let Some(record) = self.pods.get(uid) else { return };
+        for need in &record.pod.spec.needs {
+            self.objects.with_line(&need.object, |line| line.forget(record.order));
+        }
+    }
+
+    pub(crate) fn give_back(&mut self, uid: &PodUid) {
+        let Some(holding) = self.pods.get_mut(uid).and_then(|record| record.holding.take()) else {
+            return;
+        };
+        self.ledger.release(&holding);
+        self.holdings_changed(&holding);
+        self.wake_after_release(&holding);
+    }
+
+    pub(crate) fn holdings_changed(&mut self, holding: &Holding) {
+        self.room_changes += 1;
+        for granted in &holding.granted {
+            if let Some(object) = self.objects.ref_of(&granted.uid) {
+                self.uses.changed(object);
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Who uses each object, told to its owner: at most once a second, and only when it has changed.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use model::{Instant, ObjectKey, ObjectRef, ObjectUid, Phase, PodUid};
+use priority_queue::PriorityQueue;
+
+use crate::decision::{ObjectUsed, Report};
+use crate::engine::Engine;
+
+/// The status of one object is written no more often than this.
+const WRITE_INTERVAL: Duration = Duration::from_secs(1);
+/// As many users as the status names; the count tells of the rest.
+const USERS_NAMED_MAX: usize = 32;
+
+/// What has been told about each object, and what may be new.
+#[derive(Debug, Default)]
+pub(crate) struct Uses {
+    changed: BTreeSet<ObjectRef>,
+    told: BTreeMap<ObjectRef, Told>,
+    later: PriorityQueue<ObjectRef, Reverse<Instant>>,
+}
+
+#[derive(Debug)]
+struct Told {
+    uid: ObjectUid,
+    facts: Facts,
+    at: Instant,
+}
+
+/// What the status says of an object's use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    pub generation: i64,
+    pub in_use: usize,
+    pub in_use_by: Vec<(ObjectKey, PodUid)>,
+    /// Set while the object is being released: whether nobody uses it any more.
+    pub drained: Option<bool>,
+    /// More is reserved than the object has, whoever may still trust its figures.
+    pub oversubscribed: bool,
+}
+
+impl Uses {
+    pub fn changed(&mut self, object: &ObjectRef) {
+        self.changed.insert(object.clone());
+    }
+
+    pub fn forget(&mut self, object: &ObjectRef) {
+        self.changed.remove(object);
+        self.told.remove(object);
+        self.later.remove(object);
+    }
+
+    /// What was told did not arrive.
+    pub fn lost(&mut self, object: &ObjectRef) {
+        if let Some(told) = self.told.get_mut(object) {
+            told.facts.generation = -1;
+        }
+        self.changed.insert(object.clone());
+    }
+
+    pub fn advance(&mut self, now: Instant) {
+        while self.next_due().is_some_and(|due| due <= now) {
+            if let Some((object, _)) = self.later.pop() {
+                self.changed.insert(object);
+            }
+        }
+    }
+
+    pub fn next_due(&self) -> Option<Instant> {
+        self.later.peek().map(|(_, Reverse(at))| *at)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.changed.is_empty()
+    }
+}
+
+impl Engine {
+    /// The next object of whose use there is something new to tell.
+    pub(crate) fn use_report(&mut self) -> Option<Report> {
+        while let Some(object) = self.uses.changed.pop_first() {
+            let report = self.use_report_of(&object);
+            if report.is_some() {
+                return report;
+            }
+        }
+        None
+    }
+
+    fn use_report_of(&mut self, object: &ObjectRef) -> Option<Report> {
+        let (now, seen) = (self.now, self.objects.get(object)?);
+        let facts = self.facts(object)?;
+        let told = self.uses.told.get(object).filter(|told| told.uid == seen.uid);
+        match told {
+            Some(told) if told.facts == facts => return None,
+            Some(told) if told.at + WRITE_INTERVAL > now => {
+                self.uses.later.push(object.clone(), Reverse(told.at + WRITE_INTERVAL));
+                return None;
+            }
+            // Nobody uses it, and nobody was ever told otherwise.
+            None if !seen.use_told && facts.says_nothing() => return None,
+            _ => {}
+        }
+        let uid = seen.uid.clone();
+        let entry = Told { uid: uid.clone(), facts: facts.clone(), at: now };
+        self.uses.told.insert(object.clone(), entry);
+        Some(Report::Used(ObjectUsed { object: object.clone(), uid, facts }))
+    }
+
+    fn facts(&self, object: &ObjectRef) -> Option<Facts> {
+        let seen = self.objects.get(object)?;
+        let used = self.ledger.object(&seen.uid);
+        let users = used.into_iter().flat_map(|used| &used.users);
+        let in_use = used.map_or(0, |used| used.users.len());
+        Some(Facts {
+            generation: seen.generation,
+            in_use,
+            in_use_by: users
+                .take(USERS_NAMED_MAX)
+                .map(|(uid, key)| (key.clone(), uid.clone()))
+                .collect(),
+            drained: (seen.phase == Phase::Releasing).then_some(in_use == 0),
+            oversubscribed: self.ledger.reserved(&seen.uid) > seen.floor().min(seen.measured),
+        })
+    }
+}
+
+impl Facts {
+    fn says_nothing(&self) -> bool {
+        self.in_use == 0 && self.drained.is_none() && !self.oversubscribed
+    }
+}
