@@ -19,6 +19,8 @@ pub enum Command {
     Run(RunArgs),
     /// Show what it does, with nothing installed: an in-memory API, fake nodes, a short story.
     Demo(DemoArgs),
+    /// Run the simulated daemons corrd, memqosd and attestd as one process.
+    Daemons(DaemonsArgs),
     /// Print the custom resource definitions, for `kubectl apply -f -`.
     Crds,
 }
@@ -50,6 +52,25 @@ pub struct DemoArgs {
 
     /// The story's chance: tie-breaks and the corridor's noise.
     #[arg(long, value_name = "N", default_value_t = 7)]
+    pub seed: u64,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct DaemonsArgs {
+    /// Where allocations are kept; they survive a restart.
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: PathBuf,
+
+    /// Where to serve, in plain text: loopback only.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7080", value_parser = loopback)]
+    pub http: SocketAddr,
+
+    /// Serve /admin too, which changes capacities and injects faults.
+    #[arg(long)]
+    pub enable_admin: bool,
+
+    /// The same seed gives the same readings and the same signing keys.
+    #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
 }
 

@@ -3,6 +3,7 @@
 
 mod args;
 mod client;
+mod daemons;
 mod demo;
 mod http;
 mod logging;
@@ -35,6 +36,10 @@ fn main() -> ExitCode {
         Command::Demo(args) => {
             logging::start("warn");
             runtime.block_on(demo::demo(args)).map_err(|error| (FAILURE, error.to_string()))
+        }
+        Command::Daemons(args) => {
+            logging::start("info");
+            runtime.block_on(daemons::serve(args)).map_err(|error| (FAILURE, error.to_string()))
         }
         Command::Crds => print_crds().map_err(|error| (FAILURE, error)),
     };

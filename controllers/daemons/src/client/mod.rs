@@ -1,0 +1,7 @@
+//! The daemons over HTTP. One [`Endpoint`] speaks every trait of the contract.
+
+mod exchange;
+mod traits;
+
+pub(crate) use self::exchange::Call;
+pub use self::exchange::{AddressError, Endpoint, Patience};

@@ -1,0 +1,220 @@
+//! memqosd: allocates free-form memory by its properties and watches over its bandwidth.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::corrd::Lease;
+use crate::error::Reply;
+use crate::identity::{IdempotencyKey, Owner};
+use crate::reading;
+use crate::telemetry::{Released, Revision, TelemetryPage};
+
+/// The memory itself, as asked for and as it stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BundleSpec {
+    /// 1 to 2^50.
+    pub bytes: u64,
+    /// Changed in place.
+    pub latency_class: LatencyClass,
+    /// The floor in GB/s, 1 to 100000. Changed in place.
+    #[serde(rename = "floor_GBs")]
+    pub floor_gbs: u32,
+    #[serde(default)]
+    pub persistence: Persistence,
+    #[serde(default)]
+    pub shareable: bool,
+    #[serde(default)]
+    pub security_domain: String,
+    /// The attested device. Absent in a request: memqosd chooses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_id: Option<String>,
+}
+
+/// Body of `POST /v1/ffm/alloc`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BundleRequest {
+    pub owner: Owner,
+    #[serde(flatten)]
+    pub memory: BundleSpec,
+    /// What attestd signed for this owner's object and this device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<String>,
+}
+
+impl BundleRequest {
+    /// The key to send with it: covers the fields whose change needs another bundle, so not the
+    /// floor and the tier, and not the ticket, which is renewed.
+    pub fn key(&self) -> IdempotencyKey {
+        let BundleSpec {
+            bytes,
+            latency_class: _,
+            floor_gbs: _,
+            persistence,
+            shareable,
+            security_domain,
+            device_id,
+        } = &self.memory;
+        let wish = (bytes, persistence, shareable, security_domain, device_id);
+        IdempotencyKey::of(&self.owner, &wish)
+    }
+}
+
+/// An allocated bundle.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bundle {
+    pub ffm_handle: String,
+    pub owner: Owner,
+    /// The key it was allocated with.
+    pub idempotency_key: IdempotencyKey,
+    /// `floor_GBs` is the floor that memqosd confirms.
+    #[serde(flatten)]
+    pub memory: BundleSpec,
+    #[serde(rename = "achieved_GBs", default, deserialize_with = "reading::amount")]
+    pub achieved_gbs: f64,
+    /// Pages moved between tiers since the allocation.
+    #[serde(default, deserialize_with = "reading::count")]
+    pub moved_pages: u64,
+    /// The allocation is lost when its lease is not renewed for this long.
+    pub policy_lease_ttl_s: u64,
+    pub lease_expires_at: Timestamp,
+    /// The lease ran out. Only a durable bundle outlives that: it keeps its bytes, but has no
+    /// bandwidth until the lease is renewed.
+    #[serde(default)]
+    pub lapsed: bool,
+    pub created_at: Timestamp,
+}
+
+/// Reply of `GET /v1/ffm`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BundleList {
+    pub bundles: Vec<Bundle>,
+}
+
+/// Body of `PATCH /v1/ffm/{handle}/bandwidth`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BandwidthChange {
+    #[serde(rename = "floor_GBs")]
+    pub floor_gbs: u32,
+}
+
+/// Body of `PATCH /v1/ffm/{handle}/latency_class`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LatencyClassChange {
+    pub latency_class: LatencyClass,
+}
+
+/// Reply of `PATCH /v1/ffm/{handle}/latency_class`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LatencyClassChanged {
+    pub latency_class: LatencyClass,
+    /// Pages that this call moved; telemetry counts all since the allocation.
+    #[serde(default, deserialize_with = "reading::count")]
+    pub moved_pages: u64,
+}
+
+/// Latency tier: T0 HBM, T1 DDR5, T2 CXL, T3 persistent.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub enum LatencyClass {
+    T0,
+    #[default]
+    T1,
+    T2,
+    T3,
+}
+
+impl LatencyClass {
+    pub const ALL: [Self; 4] = [Self::T0, Self::T1, Self::T2, Self::T3];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::T0 => "T0",
+            Self::T1 => "T1",
+            Self::T2 => "T2",
+            Self::T3 => "T3",
+        }
+    }
+}
+
+/// Whether the contents outlive a restart of the daemon without its state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Persistence {
+    #[default]
+    None,
+    Durable,
+}
+
+/// One sample of a bundle.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BundleTelemetry {
+    pub ffm_handle: String,
+    pub owner: Owner,
+    pub sampled_at: Timestamp,
+    #[serde(rename = "achieved_GBs", default, deserialize_with = "reading::amount")]
+    pub achieved_gbs: f64,
+    /// The floor it is compared with.
+    #[serde(rename = "floor_GBs", default)]
+    pub floor_gbs: u32,
+    #[serde(default)]
+    pub latency_class: LatencyClass,
+    /// Since the allocation.
+    #[serde(default, deserialize_with = "reading::count")]
+    pub moved_pages: u64,
+    #[serde(default, deserialize_with = "reading::signal")]
+    pub tail_p99_ms: Option<f64>,
+    /// How often the bandwidth fell below the floor since the daemon started.
+    #[serde(default, deserialize_with = "reading::count")]
+    pub qos_violations: u64,
+    #[serde(default)]
+    pub lapsed: bool,
+}
+
+impl BundleTelemetry {
+    pub fn is_below_floor(&self) -> bool {
+        self.achieved_gbs < f64::from(self.floor_gbs)
+    }
+}
+
+/// What a controller needs of memqosd. [`crate::Endpoint`] speaks it over HTTP; tests bring a fake.
+pub trait Memqosd: Send + Sync + 'static {
+    /// `POST /v1/ffm/alloc`. Repeatable: one key leads to one allocation.
+    fn allocate<'a>(&'a self, key: &'a IdempotencyKey, ask: &'a BundleRequest)
+    -> Reply<'a, Bundle>;
+    /// `GET /v1/ffm/{handle}`. `None`: there is none.
+    fn get<'a>(&'a self, handle: &'a str) -> Reply<'a, Option<Bundle>>;
+    /// `GET /v1/ffm?owner_prefix=`: all of one owner, or of one cluster. It is a prefix: who
+    /// acts on one owner's compares `owner` too.
+    fn list<'a>(&'a self, owner_prefix: &'a str) -> Reply<'a, Vec<Bundle>>;
+    /// `DELETE /v1/ffm/{handle}`. Repeatable.
+    fn release<'a>(&'a self, handle: &'a str, owner: &'a Owner) -> Reply<'a, Released>;
+    /// `POST /v1/ffm/{handle}/lease`: keeps it for another `policy_lease_ttl_s`.
+    fn renew_lease<'a>(&'a self, handle: &'a str, owner: &'a Owner) -> Reply<'a, Lease>;
+    /// `PATCH /v1/ffm/{handle}/bandwidth`. Repeatable: the floor is set.
+    fn set_bandwidth<'a>(
+        &'a self,
+        handle: &'a str,
+        owner: &'a Owner,
+        change: &'a BandwidthChange,
+    ) -> Reply<'a, Bundle>;
+    /// `PATCH /v1/ffm/{handle}/latency_class`. Repeatable: the second time moves nothing.
+    fn set_latency_class<'a>(
+        &'a self,
+        handle: &'a str,
+        owner: &'a Owner,
+        change: &'a LatencyClassChange,
+    ) -> Reply<'a, LatencyClassChanged>;
+    /// `GET /v1/ffm/{handle}/telemetry`: one sample, taken now.
+    fn telemetry<'a>(&'a self, handle: &'a str) -> Reply<'a, Option<BundleTelemetry>>;
+    /// `GET /v1/telemetry`: what changed since, or after `wait` that nothing did.
+    fn telemetry_since<'a>(
+        &'a self,
+        since: Option<&'a Revision>,
+        wait: Duration,
+    ) -> Reply<'a, TelemetryPage>;
+}

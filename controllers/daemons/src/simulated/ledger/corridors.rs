@@ -1,0 +1,242 @@
+//! Requests to corrd.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+
+use super::devices::check_ticket;
+use super::{Allocated, Kind, Ledger, Plan, Terms, check_owner, malformed, not_found};
+use crate::attestd::DeviceKind;
+use crate::corrd::{
+    Corridor, CorridorChange, CorridorRequest, Lease, PathSpec, RecalibrationRequest,
+    RecalibrationResult,
+};
+use crate::identity::{IdempotencyKey, Owner};
+use crate::limits::{
+    LAMBDA_NM_MAX, LAMBDA_NM_MIN, LANES_MAX, LATENCY_BUDGET_NS_MAX, MIN_GBPS_MAX, NAME_LENGTH_MAX,
+    REACH_MM_MAX,
+};
+use crate::refusal::{Refusal, RefusalReason};
+use crate::simulated::config::later;
+use crate::simulated::photonics;
+use crate::simulated::records::{Change, CorridorRecord, Counters, ForcedCorridor};
+
+impl Ledger {
+    pub(in crate::simulated) fn plan_corridor(
+        &self,
+        terms: &Terms,
+        now: Timestamp,
+        key: &IdempotencyKey,
+        ask: &CorridorRequest,
+    ) -> Plan<Allocated<CorridorRecord>> {
+        check_path(&ask.path)?;
+        if key.object_uid() != ask.owner.object_uid() {
+            return Err(malformed("the idempotency key names another object than the owner"));
+        }
+        if let Some(before) = self.corridor_by_key(key) {
+            return same_wish(before, ask).map(|()| (vec![], Allocated::Before(before.clone())));
+        }
+        let asked_device = ask.path.device_id.as_deref();
+        let device = self.device_for(DeviceKind::Photonic, asked_device)?;
+        check_ticket(terms, now, &ask.owner, device, ask.ticket.as_deref())?;
+        photonics::check_feasible(&ask.path)?;
+        let mut usage = self.usage.clone();
+        usage.take_path(&ask.path);
+        usage.check_paths(&terms.pools)?;
+        let record = CorridorRecord {
+            id: format!("cor-{:06x}", self.counters.corridor),
+            owner: ask.owner.clone(),
+            key: key.clone(),
+            asked: ask.path.clone(),
+            path: PathSpec { device_id: Some(device.to_owned()), ..ask.path.clone() },
+            created_at: now,
+            lease_expires_at: later(now, terms.lease_ttl),
+            tuned_at: now,
+            forced: ForcedCorridor::default(),
+        };
+        let counters = Counters { corridor: self.counters.corridor + 1, ..self.counters };
+        let changes =
+            vec![Change::Counters(counters), Change::PutCorridor(Box::new(record.clone()))];
+        Ok((changes, Allocated::Now(record)))
+    }
+
+    fn corridor_by_key(&self, key: &IdempotencyKey) -> Option<&CorridorRecord> {
+        self.corridors.get(self.keys.get(&(Kind::Corridor, key.clone()))?)
+    }
+
+    pub(in crate::simulated) fn corridor(&self, id: &str) -> Result<&CorridorRecord, Refusal> {
+        self.corridors.get(id).ok_or_else(|| not_found("corridor", id))
+    }
+
+    pub(in crate::simulated) fn corridors_of(&self, prefix: &str) -> Vec<CorridorRecord> {
+        self.owned(Kind::Corridor, prefix)
+            .filter_map(|id| self.corridors.get(id))
+            .cloned()
+            .collect()
+    }
+
+    /// The corridor, if the caller may change it.
+    fn own_corridor(&self, id: &str, caller: Option<&Owner>) -> Result<&CorridorRecord, Refusal> {
+        let record = self.corridor(id)?;
+        check_owner(&record.owner, caller).map(|()| record)
+    }
+
+    pub(in crate::simulated) fn plan_corridor_release(&self, id: &str, caller: &Owner) -> Plan<()> {
+        match self.own_corridor(id, Some(caller)) {
+            Ok(_) => Ok((vec![Change::DropCorridor(id.to_owned())], ())),
+            // Gone is what was wanted.
+            Err(refusal) if refusal.reason == RefusalReason::NotFound => Ok((vec![], ())),
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    pub(in crate::simulated) fn plan_corridor_lease(
+        &self,
+        terms: &Terms,
+        now: Timestamp,
+        id: &str,
+        caller: Option<&Owner>,
+    ) -> Plan<Lease> {
+        let record = self.own_corridor(id, caller)?;
+        let lease_expires_at = later(now, terms.lease_ttl);
+        let renewed = CorridorRecord { lease_expires_at, ..record.clone() };
+        let lease = Lease { policy_lease_ttl_s: terms.lease_ttl.as_secs(), lease_expires_at };
+        Ok((vec![Change::PutCorridor(Box::new(renewed))], lease))
+    }
+
+    pub(in crate::simulated) fn plan_corridor_change(
+        &self,
+        terms: &Terms,
+        id: &str,
+        caller: Option<&Owner>,
+        change: &CorridorChange,
+    ) -> Plan<CorridorRecord> {
+        let record = self.own_corridor(id, caller)?;
+        let mut changed = record.clone();
+        let CorridorChange { min_gbps, qos, recalibration } = change.clone();
+        changed.path.min_gbps = min_gbps.unwrap_or(record.path.min_gbps);
+        changed.path.qos = qos.or(changed.path.qos);
+        changed.path.recalibration = recalibration.or(changed.path.recalibration);
+        check_path(&changed.path)?;
+        photonics::check_feasible(&changed.path)?;
+        let mut usage = self.usage.clone();
+        usage.return_path(&record.path);
+        usage.take_path(&changed.path);
+        usage.check_paths(&terms.pools)?;
+        Ok((vec![Change::PutCorridor(Box::new(changed.clone()))], changed))
+    }
+
+    pub(in crate::simulated) fn plan_recalibration(
+        &self,
+        terms: &Terms,
+        now: Timestamp,
+        id: &str,
+        caller: Option<&Owner>,
+        ask: &RecalibrationRequest,
+    ) -> Plan<RecalibrationResult> {
+        let record = self.own_corridor(id, caller)?;
+        check_target(ask.target_ber)?;
+        let mut tuned = record.clone();
+        if !record.forced.recalibration_fails {
+            tuned.tuned_at = now;
+            tuned.forced.ber_drift_decades = 0.0;
+        }
+        let target = ask.target_ber.unwrap_or_else(|| photonics::target_ber(&record.path));
+        let ber = photonics::sample(terms.seed, &tuned, now).ber;
+        let result = RecalibrationResult {
+            corridor_id: id.to_owned(),
+            converged: ber.is_some_and(|ber| ber <= target),
+            ber,
+            lambdas: photonics::tunings(terms.seed, &tuned, now),
+        };
+        Ok((vec![Change::PutCorridor(Box::new(tuned))], result))
+    }
+
+    pub(in crate::simulated) fn plan_forced_corridor(
+        &self,
+        id: &str,
+        forced: ForcedCorridor,
+    ) -> Plan<()> {
+        let record = CorridorRecord { forced, ..self.corridor(id)?.clone() };
+        Ok((vec![Change::PutCorridor(Box::new(record))], ()))
+    }
+}
+
+/// As the contract shows it.
+pub(in crate::simulated) fn shown(
+    record: CorridorRecord,
+    terms: &Terms,
+    now: Timestamp,
+) -> Corridor {
+    let achievable_gbps = photonics::sample(terms.seed, &record, now).achievable_gbps;
+    let latency_ns = Some(photonics::latency_ns(&record.path));
+    let CorridorRecord { id, owner, key, path, created_at, lease_expires_at, .. } = record;
+    Corridor {
+        corridor_id: id,
+        owner,
+        idempotency_key: key,
+        path,
+        achievable_gbps,
+        latency_ns,
+        policy_lease_ttl_s: terms.lease_ttl.as_secs(),
+        lease_expires_at,
+        created_at,
+    }
+}
+
+/// A key may come back with what was asked first, or with what has become of it since.
+fn same_wish(before: &CorridorRecord, ask: &CorridorRequest) -> Result<(), Refusal> {
+    let same = ask.path == before.asked || ask.path == before.path || {
+        // The daemon chose the device, the caller still leaves it open.
+        before.asked.device_id.is_none()
+            && PathSpec { device_id: None, ..before.path.clone() } == ask.path
+    };
+    if same && before.owner == ask.owner {
+        return Ok(());
+    }
+    let message = format!("the key was used for {} with other fields", before.id);
+    Err(Refusal::new(RefusalReason::KeyReused, message))
+}
+
+/// The ranges of the contract.
+fn check_path(path: &PathSpec) -> Result<(), Refusal> {
+    let within = |name: &str, value: u32, max: u32| match value {
+        value if (1..=max).contains(&value) => Ok(()),
+        value => Err(malformed(format!("{name} must be 1 to {max}, is {value}"))),
+    };
+    within("lanes", path.lanes, LANES_MAX)?;
+    within("min_gbps", path.min_gbps, MIN_GBPS_MAX)?;
+    within("latency_budget_ns", path.latency_budget_ns.unwrap_or(1), LATENCY_BUDGET_NS_MAX)?;
+    within("reach_mm", path.reach_mm.unwrap_or(1), REACH_MM_MAX)?;
+    let distinct: BTreeSet<&u32> = path.lambda_nm.iter().collect();
+    if distinct.is_empty() || distinct.len() != path.lambda_nm.len() {
+        return Err(malformed("lambda_nm must name at least one wavelength, and none twice"));
+    }
+    if path.lambda_nm.len() > usize::try_from(path.lanes).unwrap_or(usize::MAX) {
+        return Err(malformed("lambda_nm must not name more wavelengths than there are lanes"));
+    }
+    let band = LAMBDA_NM_MIN..=LAMBDA_NM_MAX;
+    if let Some(lambda) = path.lambda_nm.iter().find(|lambda| !band.contains(lambda)) {
+        return Err(malformed(format!("lambda_nm must be 1260 to 1675, {lambda} is not")));
+    }
+    let recalibration = path.recalibration.as_ref();
+    check_target(recalibration.and_then(|it| it.target_ber))?;
+    let names = [
+        path.qos.as_ref().and_then(|qos| qos.priority.as_ref()),
+        recalibration.and_then(|it| it.ambient_profile.as_ref()),
+        path.device_id.as_ref(),
+    ];
+    if names.into_iter().flatten().any(|name| name.len() > NAME_LENGTH_MAX) {
+        return Err(malformed(format!("a name has more than {NAME_LENGTH_MAX} characters")));
+    }
+    Ok(())
+}
+
+fn check_target(target_ber: Option<f64>) -> Result<(), Refusal> {
+    match target_ber {
+        Some(target) if !(target > 0.0 && target < 0.5) => {
+            Err(malformed(format!("target_ber must be more than 0 and less than 0.5, is {target}")))
+        }
+        _ => Ok(()),
+    }
+}

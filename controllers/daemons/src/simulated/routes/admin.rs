@@ -1,0 +1,79 @@
+//! What tests may do to the daemons.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use serde::Deserialize;
+
+use super::reply::{Body, Refused, malformed};
+use crate::attestd::Device;
+use crate::refusal::{Refusal, RefusalReason};
+use crate::simulated::daemon::Daemon;
+use crate::simulated::faults::FaultOrder;
+use crate::simulated::ledger::DeviceChange;
+use crate::simulated::records::{ForcedBundle, ForcedCorridor};
+
+type Served = State<Arc<Daemon>>;
+
+pub(super) async fn force_corridor(
+    State(daemon): Served,
+    Path(id): Path<String>,
+    Body(forced): Body<ForcedCorridor>,
+) -> Result<StatusCode, Refused> {
+    daemon.transact(move |ledger, _, _| ledger.plan_forced_corridor(&id, forced)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn force_bundle(
+    State(daemon): Served,
+    Path(handle): Path<String>,
+    Body(forced): Body<ForcedBundle>,
+) -> Result<StatusCode, Refused> {
+    daemon.transact(move |ledger, _, _| ledger.plan_forced_bundle(&handle, forced)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn change_device(
+    State(daemon): Served,
+    Path(id): Path<String>,
+    Body(change): Body<DeviceChange>,
+) -> Result<Json<Device>, Refused> {
+    let plan = daemon.transact(move |ledger, _, _| ledger.plan_device_change(&id, change));
+    Ok(Json(plan.await?))
+}
+
+pub(super) async fn order_fault(
+    State(daemon): Served,
+    Body(order): Body<FaultOrder>,
+) -> Result<StatusCode, Refused> {
+    if daemon.faults.order(order) {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        Err(malformed("too many faults are ordered already"))
+    }
+}
+
+pub(super) async fn clear_faults(State(daemon): Served) -> StatusCode {
+    daemon.faults.clear();
+    StatusCode::NO_CONTENT
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RestartOrder {
+    keep_state: bool,
+}
+
+pub(super) async fn restart(
+    State(daemon): Served,
+    Body(RestartOrder { keep_state }): Body<RestartOrder>,
+) -> Result<StatusCode, Refused> {
+    let restarted = tokio::task::spawn_blocking(move || daemon.restart(keep_state)).await;
+    match restarted {
+        Ok(Ok(())) => Ok(StatusCode::NO_CONTENT),
+        Ok(Err(error)) => Err(Refused(Refusal::new(RefusalReason::Unavailable, error.to_string()))),
+        Err(error) => Err(Refused(Refusal::new(RefusalReason::Unavailable, error.to_string()))),
+    }
+}

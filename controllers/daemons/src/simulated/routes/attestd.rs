@@ -1,0 +1,27 @@
+//! attestd over HTTP.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+
+use super::reply::{Body, Refused};
+use crate::attestd::{DeviceList, Verified, VerifyRequest};
+use crate::simulated::daemon::Daemon;
+
+pub(super) async fn devices(
+    State(daemon): State<Arc<Daemon>>,
+) -> Result<Json<DeviceList>, Refused> {
+    let plan = daemon.transact(|ledger, _, _| {
+        Ok((vec![], DeviceList { devices: ledger.devices.values().cloned().collect() }))
+    });
+    Ok(Json(plan.await?))
+}
+
+pub(super) async fn verify(
+    State(daemon): State<Arc<Daemon>>,
+    Body(ask): Body<VerifyRequest>,
+) -> Result<Json<Verified>, Refused> {
+    let plan = daemon.transact(move |ledger, terms, now| ledger.plan_verify(terms, now, &ask));
+    Ok(Json(plan.await??))
+}
