@@ -1,0 +1,325 @@
+//! Pure: what attestation is required, which device can meet it, and whether a ticket does.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crds::AttestationPolicy;
+use daemons::attestd::{Device, DeviceKind};
+use daemons::firmware_at_least;
+use daemons::ticket::{self, TicketExpectation, TicketFault, TrustedKeys};
+use jiff::{SignedDuration, Timestamp};
+
+/// The sum of what an object and the policies of its namespace ask for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Requirement {
+    labels: BTreeMap<String, String>,
+    claims: BTreeMap<String, String>,
+    /// The newest of all oldest acceptable versions.
+    min_firmware: Option<String>,
+    pub pqc: bool,
+    /// Two policies that no device can meet together.
+    conflict: Option<String>,
+}
+
+impl Requirement {
+    /// `None`: neither the object nor a policy asks for attestation.
+    pub fn of(is_demanded: bool, policies: &[Arc<AttestationPolicy>]) -> Option<Self> {
+        let mut all = Self::default();
+        let mut is_required = is_demanded;
+        for policy in policies {
+            let spec = &policy.spec;
+            let labels = spec.device_selectors.iter().flat_map(|it| &it.match_labels);
+            all.pqc |= spec.pqc_required;
+            if let Some(least) = &spec.min_firmware_version {
+                let known = all.min_firmware.get_or_insert_with(|| least.clone());
+                if firmware_at_least(least, known) {
+                    known.clone_from(least);
+                }
+            }
+            for (name, value) in labels {
+                add(&mut all.labels, &mut all.conflict, "device label", name, value);
+            }
+            for (name, value) in &spec.required_claims {
+                add(&mut all.claims, &mut all.conflict, "claim", name, value);
+            }
+        }
+        // A policy that only lists tenants constrains no device.
+        is_required |= all != Self::default();
+        is_required.then_some(all)
+    }
+
+    fn admits(&self, device: &Device, kind: DeviceKind) -> bool {
+        let has = |wanted: &BTreeMap<String, String>, have: &BTreeMap<String, String>| {
+            wanted.iter().all(|(name, value)| have.get(name) == Some(value))
+        };
+        device.kind == kind
+            && has(&self.labels, &device.labels)
+            && has(&self.claims, &device.claims)
+            && (!self.pqc || device.pqc)
+            && self.min_firmware.as_ref().is_none_or(|it| firmware_at_least(&device.firmware, it))
+    }
+}
+
+fn add(
+    all: &mut BTreeMap<String, String>,
+    conflict: &mut Option<String>,
+    what: &str,
+    name: &str,
+    value: &str,
+) {
+    let known = all.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+    if known != value {
+        *conflict = Some(format!(
+            "the policies contradict each other: {what} {name:?} must be {known:?} and {value:?}"
+        ));
+    }
+}
+
+/// Whom a ticket is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Holder<'a> {
+    pub uid: &'a str,
+    pub namespace: &'a str,
+    pub kind: DeviceKind,
+    /// The device that must not change, because Pods use it.
+    pub pinned_device: Option<&'a str>,
+    /// Devices to be preferred, the current one first.
+    pub preferred_devices: &'a [&'a str],
+    pub ticket: Option<&'a str>,
+}
+
+/// Whether an object may be allocated and changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Trust {
+    NotRequired,
+    /// `renew_at`: attest again from then on, before it expires.
+    Good {
+        device: String,
+        expires_at: Timestamp,
+        renew_at: Timestamp,
+    },
+    /// attestd has to be asked. `fault`: there was a ticket, and this is wrong with it.
+    Ask {
+        device: String,
+        fault: Option<TicketFault>,
+    },
+    /// No device will do.
+    Denied {
+        label: &'static str,
+        message: String,
+    },
+    /// Nothing is known about the devices.
+    Unknown {
+        message: String,
+    },
+}
+
+impl Trust {
+    /// Whether allocations and updates may go ahead.
+    pub fn allows(&self) -> bool {
+        matches!(self, Self::NotRequired | Self::Good { .. })
+    }
+
+    pub fn device(&self) -> Option<&str> {
+        match self {
+            Self::Good { device, .. } | Self::Ask { device, .. } => Some(device),
+            _ => None,
+        }
+    }
+}
+
+pub(crate) fn judge(
+    requirement: Option<&Requirement>,
+    inventory: &Result<Vec<Device>, String>,
+    keys: &TrustedKeys,
+    holder: Holder<'_>,
+    now: Timestamp,
+) -> Trust {
+    let Some(requirement) = requirement else { return Trust::NotRequired };
+    if let Some(message) = requirement.conflict.clone() {
+        return Trust::Denied { label: "claim", message };
+    }
+    let device = match inventory {
+        Ok(devices) => match choose(requirement, devices, holder) {
+            Ok(device) => device,
+            Err(message) => return Trust::Denied { label: "claim", message },
+        },
+        // A ticket that is still good outlives an attestd that is away.
+        Err(why) => match holder.preferred_devices.first() {
+            Some(device) if holder.ticket.is_some() => (*device).to_owned(),
+            _ => return Trust::Unknown { message: format!("no attestation: {why}") },
+        },
+    };
+    let Some(ticket) = holder.ticket else { return Trust::Ask { device, fault: None } };
+    match verify(requirement, keys, holder, &device, ticket, None, now) {
+        Ok((issued_at, expires_at)) => {
+            let renew_at = renewal(issued_at, expires_at);
+            Trust::Good { device, expires_at, renew_at }
+        }
+        Err(fault) => Trust::Ask { device, fault: Some(fault) },
+    }
+}
+
+/// When the ticket was issued and when it expires.
+pub(crate) fn verify(
+    requirement: &Requirement,
+    keys: &TrustedKeys,
+    holder: Holder<'_>,
+    device: &str,
+    ticket: &str,
+    nonce: Option<&str>,
+    now: Timestamp,
+) -> Result<(Timestamp, Timestamp), TicketFault> {
+    let expected = TicketExpectation {
+        now,
+        subject: holder.uid,
+        device_id: device,
+        tenant: holder.namespace,
+        nonce,
+        pqc_required: requirement.pqc,
+        min_firmware: requirement.min_firmware.as_deref(),
+        required_claims: &requirement.claims,
+    };
+    let claims = ticket::verify(ticket, keys, &expected)?;
+    Ok((claims.issued_at, claims.expires_at))
+}
+
+/// At two thirds of its life: time for many attempts remains.
+fn renewal(issued_at: Timestamp, expires_at: Timestamp) -> Timestamp {
+    let life = expires_at.duration_since(issued_at);
+    let rest = SignedDuration::from_secs(life.as_secs() / 3);
+    expires_at.checked_sub(rest).unwrap_or(issued_at)
+}
+
+fn choose(
+    requirement: &Requirement,
+    devices: &[Device],
+    holder: Holder<'_>,
+) -> Result<String, String> {
+    let fit: Vec<&str> = devices
+        .iter()
+        .filter(|device| requirement.admits(device, holder.kind))
+        .map(|device| device.device_id.as_str())
+        .collect();
+    if let Some(pinned) = holder.pinned_device {
+        let why = || format!("device {pinned:?} no longer meets the policies of the namespace");
+        return fit.contains(&pinned).then(|| pinned.to_owned()).ok_or_else(why);
+    }
+    if let Some(known) = holder.preferred_devices.iter().find(|device| fit.contains(*device)) {
+        return Ok((*known).to_owned());
+    }
+    // The same object always gets the same device, and many objects spread over all.
+    let spread: usize = holder.uid.bytes().map(usize::from).sum();
+    match fit.len() {
+        0 => Err(format!(
+            "none of the {} devices of attestd meets the policies of the namespace",
+            devices.len()
+        )),
+        count => Ok(fit[spread % count].to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crds::{AttestationPolicySpec, DeviceSelectors};
+    use daemons::ticket::{Algorithm, SigningKey, TicketClaims};
+
+    fn policy(change: impl Fn(&mut AttestationPolicySpec)) -> Arc<AttestationPolicy> {
+        let mut spec = AttestationPolicySpec { pqc_required: false, ..Default::default() };
+        change(&mut spec);
+        Arc::new(AttestationPolicy::new("p", spec))
+    }
+
+    fn map(name: &str, value: &str) -> BTreeMap<String, String> {
+        BTreeMap::from([(name.to_owned(), value.to_owned())])
+    }
+
+    fn device(id: &str, rack: &str, firmware: &str, pqc: bool) -> Device {
+        Device {
+            device_id: id.into(),
+            kind: DeviceKind::Photonic,
+            labels: map("rack", rack),
+            firmware: firmware.into(),
+            claims: map("debug", "off"),
+            pqc,
+        }
+    }
+
+    fn holder<'a>(preferred: &'a [&'a str], ticket: Option<&'a str>) -> Holder<'a> {
+        Holder {
+            uid: "u",
+            namespace: "team",
+            kind: DeviceKind::Photonic,
+            pinned_device: None,
+            preferred_devices: preferred,
+            ticket,
+        }
+    }
+
+    #[test]
+    fn constraints_add_up_and_tenants_alone_constrain_nothing() {
+        let tenants = policy(|it| it.allowed_tenants = vec!["other".into()]);
+        assert_eq!(Requirement::of(false, std::slice::from_ref(&tenants)), None);
+        let racks = policy(|it| {
+            it.device_selectors = Some(DeviceSelectors { match_labels: map("rack", "a") });
+            it.min_firmware_version = Some("1.2".into());
+        });
+        let newer = policy(|it| it.min_firmware_version = Some("1.10".into()));
+        let both = Requirement::of(false, &[tenants, racks, newer]).unwrap();
+        assert!(both.admits(&device("d", "a", "1.10", false), DeviceKind::Photonic));
+        assert!(!both.admits(&device("d", "b", "1.10", false), DeviceKind::Photonic));
+        assert!(!both.admits(&device("d", "a", "1.9", false), DeviceKind::Photonic));
+        assert!(!both.admits(&device("d", "a", "1.10", false), DeviceKind::Memory));
+    }
+
+    #[test]
+    fn contradicting_policies_are_denied() {
+        let on = policy(|it| it.required_claims = map("debug", "on"));
+        let off = policy(|it| it.required_claims = map("debug", "off"));
+        let requirement = Requirement::of(false, &[on, off]);
+        let keys = TrustedKeys::default();
+        let devices = Ok(vec![device("d", "a", "1", true)]);
+        let trust =
+            judge(requirement.as_ref(), &devices, &keys, holder(&[], None), Timestamp::UNIX_EPOCH);
+        assert!(matches!(trust, Trust::Denied { .. }), "{trust:?}");
+    }
+
+    #[test]
+    fn a_ticket_is_good_until_it_expires_even_without_attestd() {
+        let key = SigningKey::derive(Algorithm::Es256, 1).unwrap();
+        let keys = TrustedKeys::read(&[key.trusted().unwrap()]).unwrap();
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let claims = TicketClaims {
+            subject: "u".into(),
+            device_id: "d".into(),
+            tenant: "team".into(),
+            nonce: "n".into(),
+            issued_at: at(0),
+            expires_at: at(900),
+            firmware: "1".into(),
+            claims: BTreeMap::new(),
+        };
+        let ticket = ticket::sign(&claims, &key);
+        let requirement = Requirement::of(true, &[]);
+        let away = Err("away".to_owned());
+        let look =
+            |now| judge(requirement.as_ref(), &away, &keys, holder(&["d"], Some(&ticket)), at(now));
+        let good = Trust::Good { device: "d".into(), expires_at: at(900), renew_at: at(600) };
+        assert_eq!(look(0), good);
+        assert_eq!(look(899), good);
+        assert!(matches!(look(900), Trust::Ask { fault: Some(TicketFault::Expired { .. }), .. }));
+    }
+
+    #[test]
+    fn a_pinned_device_is_never_exchanged() {
+        let requirement = Requirement::of(false, &[policy(|it| it.pqc_required = true)]);
+        let devices = Ok(vec![device("old", "a", "1", false), device("new", "a", "1", true)]);
+        let keys = TrustedKeys::default();
+        let look = |holder| judge(requirement.as_ref(), &devices, &keys, holder, Timestamp::MIN);
+        let free = look(holder(&["old"], None));
+        assert_eq!(free, Trust::Ask { device: "new".into(), fault: None });
+        let pinned = look(Holder { pinned_device: Some("old"), ..holder(&["old"], None) });
+        assert!(matches!(pinned, Trust::Denied { .. }), "{pinned:?}");
+    }
+}

@@ -1,0 +1,19 @@
+//! Writes down what an audit has found.
+
+use crds::AttestationPolicy;
+use jiff::Timestamp;
+
+use super::observe::Audited;
+use super::status::status;
+use crate::context::Context;
+use crate::kubernetes;
+
+pub(super) async fn apply(
+    context: &Context,
+    policy: &AttestationPolicy,
+    audited: &Audited,
+) -> kube::Result<AttestationPolicy> {
+    let next = status(policy, audited, Timestamp::now());
+    let value = serde_json::to_value(&next).map_err(kube::Error::SerdeError)?;
+    kubernetes::apply_status(&context.client, policy, value).await
+}

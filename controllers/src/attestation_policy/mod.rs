@@ -1,0 +1,67 @@
+//! AttestationPolicies: known before anything is allocated, and audited while they stand.
+
+mod apply;
+mod observe;
+mod plan;
+mod status;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crds::AttestationPolicy;
+use jiff::Timestamp;
+use kube::ResourceExt;
+
+use self::plan::{Op, plan};
+use crate::board::Wakes;
+use crate::context::Context;
+use crate::harness::{Controller, Pass, Turn};
+use crate::line::Again;
+
+pub(crate) struct PolicyController;
+
+impl Controller for PolicyController {
+    type Object = AttestationPolicy;
+    type Memory = ();
+
+    fn wakes(context: &Context) -> &Wakes {
+        &context.policy_wakes
+    }
+
+    async fn pass(
+        context: Arc<Context>,
+        object: Arc<AttestationPolicy>,
+        (): (),
+        _turn: Turn,
+    ) -> Pass<Self> {
+        let interval = context.settings.audit_interval;
+        let Op::Audit = plan(&object, interval, Timestamp::now()) else {
+            return Pass { object: None, memory: (), again: Again::After(interval) };
+        };
+        let done = match observe::observe(&context, &object).await {
+            Ok(seen) => apply::apply(&context, &object, &seen).await,
+            Err(error) => Err(error),
+        };
+        match done {
+            Ok(written) => {
+                Pass { object: Some(written), memory: (), again: Again::After(interval) }
+            }
+            Err(error) => {
+                tracing::warn!(policy = object.name_any(), %error, "no audit");
+                Pass { object: None, memory: (), again: Again::Failed }
+            }
+        }
+    }
+
+    /// A change of policy reaches every object at once.
+    fn all_known(context: &Context, objects: &mut dyn Iterator<Item = &Arc<AttestationPolicy>>) {
+        let mut by_namespace: BTreeMap<String, Vec<Arc<AttestationPolicy>>> = BTreeMap::new();
+        for object in objects {
+            let namespace = object.namespace().unwrap_or_default();
+            by_namespace.entry(namespace).or_default().push(object.clone());
+        }
+        context.policies.replace(by_namespace);
+        context.corridor_wakes.wake_all();
+        context.bundle_wakes.wake_all();
+    }
+}

@@ -1,0 +1,51 @@
+//! Pure: what an audit says.
+
+use crds::condition::{self, not_ready};
+use crds::{AttestationPolicy, AttestationPolicyStatus};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+use super::observe::Audited;
+
+/// A message names at most this many objects.
+const NAMED_MAX: usize = 8;
+
+pub(super) fn status(
+    policy: &AttestationPolicy,
+    audited: &Audited,
+    now: Timestamp,
+) -> AttestationPolicyStatus {
+    // The API server keeps whole seconds.
+    let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
+    let Audited { has_attestd, attested, unattested } = audited;
+    let (is_ready, reason, message) = if !has_attestd {
+        (false, not_ready::BACKEND_NOT_CONFIGURED, "attestd is not configured".to_owned())
+    } else if unattested.is_empty() {
+        (true, "Enforced", format!("{attested} objects hold a good ticket"))
+    } else {
+        let named: Vec<&str> = unattested.iter().take(NAMED_MAX).map(String::as_str).collect();
+        let (count, list) = (unattested.len(), named.join(", "));
+        let message = format!("{count} objects hold no good ticket and are not Ready: {list}");
+        (true, "Enforced", message)
+    };
+    let old = policy.status.as_ref();
+    let conditions = old.map(|it| it.conditions.as_slice()).unwrap_or_default();
+    let status = if is_ready { "True" } else { "False" };
+    let before = condition::find(conditions, condition::READY).filter(|it| it.status == status);
+    let ready = Condition {
+        type_: condition::READY.to_owned(),
+        status: status.to_owned(),
+        reason: reason.to_owned(),
+        message,
+        observed_generation: policy.metadata.generation,
+        last_transition_time: before.map_or(Time(now), |it| it.last_transition_time.clone()),
+    };
+    AttestationPolicyStatus {
+        // Without attestd nothing is allocated that the policy constrains: that is enforcement
+        // too, but nothing is attested, and people should not be told otherwise.
+        enforced: Some(*has_attestd),
+        last_audit_time: Some(Time(now)),
+        observed_generation: policy.metadata.generation,
+        conditions: vec![ready],
+    }
+}

@@ -1,0 +1,177 @@
+//! What the daemons last told, read by every pass.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+use daemons::attestd::Device;
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::Notify;
+
+/// The latest sample of every allocation of one daemon, and whether samples flow.
+#[derive(Debug)]
+pub(crate) struct Board<S> {
+    state: RwLock<BoardState<S>>,
+}
+
+#[derive(Debug)]
+struct BoardState<S> {
+    samples: HashMap<String, S>,
+    /// Counts what makes earlier lists of allocations doubtful: restarts and losses.
+    upheavals: u64,
+    /// Since when nothing has flowed; `None` while it flows.
+    silent_since: Option<Instant>,
+    why_silent: String,
+}
+
+/// How a daemon looks from here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    Flowing,
+    /// For so long, and why.
+    Silent(Duration, String),
+}
+
+impl<S: Clone> Board<S> {
+    pub fn new(now: Instant) -> Self {
+        let state = BoardState {
+            samples: HashMap::new(),
+            upheavals: 0,
+            silent_since: Some(now),
+            why_silent: "no telemetry yet".to_owned(),
+        };
+        Self { state: RwLock::new(state) }
+    }
+
+    pub fn sample(&self, id: &str) -> Option<S> {
+        self.state.read().samples.get(id).cloned()
+    }
+
+    pub fn upheavals(&self) -> u64 {
+        self.state.read().upheavals
+    }
+
+    pub fn flow(&self, now: Instant) -> Flow {
+        let state = self.state.read();
+        match state.silent_since {
+            None => Flow::Flowing,
+            Some(since) => Flow::Silent(now.duration_since(since), state.why_silent.clone()),
+        }
+    }
+
+    /// Takes a page in. `full`: what is not in it does not exist.
+    /// Returns whether the daemon was silent before, and the samples that are gone.
+    pub fn take(&self, samples: Vec<(String, S)>, gone: &[String], full: bool) -> (bool, Vec<S>) {
+        let mut state = self.state.write();
+        let was_silent = state.silent_since.take().is_some();
+        let mut lost: Vec<S> = if full {
+            state.samples.drain().map(|(_, sample)| sample).collect()
+        } else {
+            gone.iter().filter_map(|id| state.samples.remove(id)).collect()
+        };
+        if full || !lost.is_empty() {
+            state.upheavals += 1;
+        }
+        state.samples.extend(samples);
+        if full {
+            lost.clear();
+        }
+        (was_silent, lost)
+    }
+
+    pub fn fall_silent(&self, now: Instant, why: String) {
+        let mut state = self.state.write();
+        state.silent_since.get_or_insert(now);
+        state.why_silent = why;
+    }
+}
+
+/// attestd's devices as last told.
+#[derive(Debug)]
+pub(crate) struct Inventory {
+    state: RwLock<Result<Vec<Device>, String>>,
+}
+
+impl Default for Inventory {
+    fn default() -> Self {
+        Self { state: RwLock::new(Err("its inventory has not been read yet".to_owned())) }
+    }
+}
+
+impl Inventory {
+    pub fn read(&self) -> Result<Vec<Device>, String> {
+        self.state.read().clone()
+    }
+
+    /// Returns whether anything changed.
+    pub fn replace(&self, told: Result<Vec<Device>, String>) -> bool {
+        let mut state = self.state.write();
+        let changed = *state != told;
+        *state = told;
+        changed
+    }
+}
+
+/// Objects of one kind to look at again. Never blocks and coalesces: bounded by the objects.
+#[derive(Debug, Default)]
+pub(crate) struct Wakes {
+    pending: Mutex<Pending>,
+    notify: Notify,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    pub all: bool,
+    pub uids: BTreeSet<String>,
+}
+
+impl Wakes {
+    pub fn wake(&self, uid: &str) {
+        self.pending.lock().uids.insert(uid.to_owned());
+        self.notify.notify_one();
+    }
+
+    pub fn wake_all(&self) {
+        self.pending.lock().all = true;
+        self.notify.notify_one();
+    }
+
+    /// Waits until there is something, and takes all of it.
+    pub async fn next(&self) -> Pending {
+        loop {
+            let pending = std::mem::take(&mut *self.pending.lock());
+            if pending.all || !pending.uids.is_empty() {
+                return pending;
+            }
+            self.notify.notified().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_page_replaces_everything_and_counts_as_an_upheaval() {
+        let now = Instant::now();
+        let board = Board::new(now);
+        assert!(matches!(board.flow(now), Flow::Silent(..)));
+        assert_eq!(board.take(vec![("a".into(), 1), ("b".into(), 2)], &[], true), (true, vec![]));
+        assert_eq!(board.upheavals(), 1);
+        assert_eq!(board.take(vec![("a".into(), 3)], &["b".into()], false), (false, vec![2]));
+        assert_eq!((board.sample("a"), board.sample("b")), (Some(3), None));
+        assert_eq!(board.upheavals(), 2);
+        board.take(vec![("a".into(), 4)], &[], false);
+        assert_eq!(board.upheavals(), 2, "samples alone change no list");
+    }
+
+    #[test]
+    fn silence_counts_from_its_beginning() {
+        let (start, second) = (Instant::now(), Duration::from_secs(1));
+        let board: Board<u8> = Board::new(start);
+        board.take(vec![], &[], true);
+        board.fall_silent(start, "x".into());
+        board.fall_silent(start + second, "y".into());
+        assert_eq!(board.flow(start + 2 * second), Flow::Silent(2 * second, "y".into()));
+    }
+}

@@ -1,0 +1,157 @@
+//! Corridors: photonic paths of corrd.
+
+mod apply;
+mod observe;
+mod plan;
+mod status;
+
+use daemons::attestd::DeviceKind;
+use daemons::corrd::{self, CorridorRequest, CorridorTelemetry, Lease};
+use daemons::{Owner, Released, Reply};
+use jiff::Timestamp;
+
+use self::plan::PathChange;
+use self::status::Signals;
+use crate::board::{Board, Wakes};
+use crate::context::Context;
+use crate::life::{Common, Drift, Facts, Health, Kind};
+use crate::settings::Settings;
+
+/// The kind; its steps are the files beside this one.
+#[derive(Debug)]
+pub(crate) struct Corridors;
+
+impl Kind for Corridors {
+    const FINALIZER: &'static str = crds::CORRIDOR_FINALIZER;
+    const DEVICE_KIND: DeviceKind = DeviceKind::Photonic;
+    const BACKEND: &'static str = "corrd";
+
+    type Object = crds::Corridor;
+    type Status = crds::CorridorStatus;
+    type Request = CorridorRequest;
+    type Allocation = corrd::Corridor;
+    type Sample = CorridorTelemetry;
+    type Change = PathChange;
+    type Signals = Signals;
+
+    fn has_backend(context: &Context) -> bool {
+        context.backends.corrd.is_some()
+    }
+
+    fn board(context: &Context) -> &Board<CorridorTelemetry> {
+        &context.corridors
+    }
+
+    fn wakes(context: &Context) -> &Wakes {
+        &context.corridor_wakes
+    }
+
+    fn record_metrics(context: &Context, object: &crds::Corridor, sample: &CorridorTelemetry) {
+        context.metrics.corridor_sample(object, sample);
+    }
+
+    fn forget_metrics(context: &Context, object: &crds::Corridor) {
+        context.metrics.forget_corridor(&context.settings.cluster_name, object);
+    }
+
+    fn facts(object: &crds::Corridor) -> Facts {
+        observe::facts(object)
+    }
+
+    fn validate(object: &crds::Corridor) -> Result<(), String> {
+        plan::validate(&object.spec)
+    }
+
+    fn demands_attestation(object: &crds::Corridor) -> bool {
+        object.spec.attestation_required
+    }
+
+    fn request(
+        object: &crds::Corridor,
+        owner: &Owner,
+        device: Option<&str>,
+        _now: Timestamp,
+    ) -> CorridorRequest {
+        plan::request(&object.spec, owner, device)
+    }
+
+    fn key(request: &CorridorRequest) -> String {
+        request.key().to_string()
+    }
+
+    fn answers(allocation: &corrd::Corridor, request: &CorridorRequest) -> bool {
+        plan::answers(allocation, request)
+    }
+
+    fn change(allocation: &corrd::Corridor, request: &CorridorRequest) -> Option<PathChange> {
+        plan::change(&allocation.path, &request.path)
+    }
+
+    fn judge(
+        object: &crds::Corridor,
+        allocation: &corrd::Corridor,
+        sample: Option<&CorridorTelemetry>,
+        signals: &mut Signals,
+        settings: &Settings,
+        now: Timestamp,
+    ) -> Health<PathChange> {
+        status::judge(object, allocation, sample, signals, settings, now)
+    }
+
+    fn asked(signals: &mut Signals, change: &PathChange, now: Timestamp) {
+        if matches!(change, PathChange::Recalibrate(_)) {
+            signals.recalibrated(now);
+        }
+    }
+
+    fn status(
+        allocation: Option<&corrd::Corridor>,
+        sample: Option<&CorridorTelemetry>,
+        common: Common,
+    ) -> crds::CorridorStatus {
+        status::status(allocation, sample, common)
+    }
+
+    fn status_unknown(object: &crds::Corridor, common: Common) -> crds::CorridorStatus {
+        status::status_unknown(object, common)
+    }
+
+    fn drift(object: &crds::Corridor, next: &crds::CorridorStatus) -> Drift {
+        status::drift(object, next)
+    }
+
+    fn list<'a>(context: &'a Context, owner_prefix: &'a str) -> Reply<'a, Vec<corrd::Corridor>> {
+        observe::list(context, owner_prefix)
+    }
+
+    fn get<'a>(context: &'a Context, id: &'a str) -> Reply<'a, Option<corrd::Corridor>> {
+        observe::get(context, id)
+    }
+
+    fn allocate<'a>(
+        context: &'a Context,
+        object: &'a crds::Corridor,
+        request: CorridorRequest,
+        ticket: Option<String>,
+    ) -> Reply<'a, corrd::Corridor> {
+        apply::allocate(context, object, request, ticket)
+    }
+
+    fn release<'a>(context: &'a Context, id: &'a str, owner: &'a Owner) -> Reply<'a, Released> {
+        apply::release(context, id, owner)
+    }
+
+    fn renew<'a>(context: &'a Context, id: &'a str, owner: &'a Owner) -> Reply<'a, Lease> {
+        apply::renew(context, id, owner)
+    }
+
+    fn apply_change<'a>(
+        context: &'a Context,
+        object: &'a crds::Corridor,
+        id: &'a str,
+        owner: &'a Owner,
+        change: &'a PathChange,
+    ) -> Reply<'a, ()> {
+        apply::change(context, object, id, owner, change)
+    }
+}

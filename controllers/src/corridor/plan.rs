@@ -1,0 +1,176 @@
+//! Pure: what a Corridor's spec asks of corrd.
+
+use std::collections::BTreeSet;
+
+use crds::CorridorSpec;
+use daemons::corrd::{
+    self, Corridor, CorridorChange, CorridorRequest, PathSpec, RecalibrationRequest,
+};
+use daemons::{Owner, limits};
+
+/// What is done to a path that stands.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum PathChange {
+    /// The spec asks for something else.
+    InPlace(CorridorChange),
+    /// It drifted.
+    Recalibrate(RecalibrationRequest),
+}
+
+/// The same rules as the CRD's, for clusters in which its validation was weakened.
+pub(super) fn validate(spec: &CorridorSpec) -> Result<(), String> {
+    let distinct: BTreeSet<u32> = spec.lambda_nm.iter().copied().collect();
+    let band = limits::LAMBDA_NM_MIN..=limits::LAMBDA_NM_MAX;
+    let target = spec.recalibration.as_ref().and_then(|it| it.target_ber);
+    let wrong = if !(1..=limits::LANES_MAX).contains(&spec.lanes) {
+        format!("lanes must be 1 to {}", limits::LANES_MAX)
+    } else if !(1..=limits::MIN_GBPS_MAX).contains(&spec.min_gbps) {
+        format!("minGbps must be 1 to {}", limits::MIN_GBPS_MAX)
+    } else if spec.lambda_nm.is_empty() || !distinct.iter().all(|it| band.contains(it)) {
+        format!("lambdaNm must be {} to {}", limits::LAMBDA_NM_MIN, limits::LAMBDA_NM_MAX)
+    } else if distinct.len() != spec.lambda_nm.len() {
+        "lambdaNm must not name a wavelength twice".to_owned()
+    } else if distinct.len() > spec.lanes as usize {
+        "lambdaNm must not name more wavelengths than there are lanes".to_owned()
+    } else if target.is_some_and(|it| !(it > 0.0 && it < 0.5)) {
+        "targetBer must be more than 0 and less than 0.5".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(format!("invalid spec: {wrong}"))
+}
+
+pub(super) fn request(spec: &CorridorSpec, owner: &Owner, device: Option<&str>) -> CorridorRequest {
+    // Without `..`: a new field of the spec must be considered here.
+    let CorridorSpec {
+        corridor_type,
+        lanes,
+        lambda_nm,
+        min_gbps,
+        latency_budget_ns,
+        reach_mm,
+        mode,
+        qos,
+        attestation_required: _,
+        recalibration,
+        node_selector: _,
+    } = spec;
+    let path = PathSpec {
+        corridor_type: match corridor_type {
+            crds::CorridorType::SiCorridor => corrd::CorridorType::SiCorridor,
+            crds::CorridorType::CarbonCorridor => corrd::CorridorType::CarbonCorridor,
+        },
+        lanes: *lanes,
+        lambda_nm: lambda_nm.clone(),
+        min_gbps: *min_gbps,
+        latency_budget_ns: *latency_budget_ns,
+        reach_mm: *reach_mm,
+        mode: match mode {
+            crds::CorridorMode::Waveguide => corrd::CorridorMode::Waveguide,
+            crds::CorridorMode::FreeSpace => corrd::CorridorMode::FreeSpace,
+        },
+        qos: qos.as_ref().map(|it| corrd::Qos { pfc: it.pfc, priority: it.priority.clone() }),
+        recalibration: recalibration.as_ref().map(|it| corrd::Recalibration {
+            target_ber: it.target_ber,
+            ambient_profile: it.ambient_profile.clone(),
+        }),
+        device_id: device.map(ToOwned::to_owned),
+    };
+    CorridorRequest { owner: owner.clone(), path, ticket: None }
+}
+
+/// By its key, or by what stands: a path that corrd put on the wanted device by itself answers a
+/// wish that names the device.
+pub(super) fn answers(allocation: &Corridor, request: &CorridorRequest) -> bool {
+    let wanted = request.path.device_id.as_deref();
+    let on_device = wanted.is_none() || allocation.path.device_id.as_deref() == wanted;
+    let path = PathSpec { device_id: request.path.device_id.clone(), ..allocation.path.clone() };
+    let as_stands = CorridorRequest { path, ..request.clone() };
+    allocation.idempotency_key == request.key() || (on_device && as_stands.key() == request.key())
+}
+
+/// What the spec leaves out stays as it is.
+pub(super) fn change(stands: &PathSpec, wanted: &PathSpec) -> Option<PathChange> {
+    let differs = CorridorChange {
+        min_gbps: (stands.min_gbps != wanted.min_gbps).then_some(wanted.min_gbps),
+        qos: wanted.qos.clone().filter(|it| stands.qos.as_ref() != Some(it)),
+        recalibration: wanted
+            .recalibration
+            .clone()
+            .filter(|it| stands.recalibration.as_ref() != Some(it)),
+    };
+    (differs != CorridorChange::default()).then_some(PathChange::InPlace(differs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+
+    fn owner() -> Owner {
+        Owner::new("cluster", "object").unwrap()
+    }
+
+    fn standing(request: &CorridorRequest) -> Corridor {
+        Corridor {
+            corridor_id: "c".into(),
+            owner: request.owner.clone(),
+            idempotency_key: request.key(),
+            path: PathSpec { device_id: Some("phot-0".into()), ..request.path.clone() },
+            achievable_gbps: 100.0,
+            latency_ns: None,
+            policy_lease_ttl_s: 60,
+            lease_expires_at: Timestamp::UNIX_EPOCH,
+            created_at: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    #[test]
+    fn only_fields_that_need_another_path_ask_for_one() {
+        type Edit = fn(&mut CorridorSpec);
+        let table: [(Edit, bool, bool); 8] = [
+            (|_| {}, true, false),
+            (|it| it.min_gbps = 7, true, true),
+            (|it| it.qos = Some(crds::Qos { pfc: true, priority: None }), true, true),
+            (|it| it.attestation_required = false, true, false),
+            (|it| it.lanes = 8, false, false),
+            (|it| it.reach_mm = Some(5), false, false),
+            (|it| it.latency_budget_ns = Some(5), false, false),
+            (|it| it.corridor_type = crds::CorridorType::CarbonCorridor, false, false),
+        ];
+        let spec = CorridorSpec::new(4, [1550], 100);
+        let stands = standing(&request(&spec, &owner(), None));
+        for (row, (edit, same_path, in_place)) in table.into_iter().enumerate() {
+            let mut edited = spec.clone();
+            edit(&mut edited);
+            let wanted = request(&edited, &owner(), None);
+            assert_eq!(answers(&stands, &wanted), same_path, "row {row}");
+            assert_eq!(change(&stands.path, &wanted.path).is_some(), in_place, "row {row}");
+        }
+    }
+
+    #[test]
+    fn asking_for_attestation_later_keeps_the_path_on_its_device() {
+        let spec = CorridorSpec::new(4, [1550], 100);
+        let stands = standing(&request(&spec, &owner(), None));
+        assert!(answers(&stands, &request(&spec, &owner(), Some("phot-0"))));
+        assert!(!answers(&stands, &request(&spec, &owner(), Some("phot-1"))));
+    }
+
+    #[test]
+    fn wrong_specs_are_told_what_is_wrong() {
+        let good = CorridorSpec::new(2, [1550, 1551], 100);
+        assert_eq!(validate(&good), Ok(()));
+        for (lanes, lambdas, gbps, word) in [
+            (0, vec![1550], 1, "lanes"),
+            (1, vec![1550, 1551], 1, "more wavelengths"),
+            (2, vec![1550, 1550], 1, "twice"),
+            (2, vec![1000], 1, "lambdaNm"),
+            (2, vec![], 1, "lambdaNm"),
+            (2, vec![1550], 0, "minGbps"),
+        ] {
+            let refused = validate(&CorridorSpec::new(lanes, lambdas, gbps)).unwrap_err();
+            assert!(refused.contains(word), "{refused}");
+        }
+    }
+}

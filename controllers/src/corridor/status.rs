@@ -1,0 +1,212 @@
+//! Pure: how a path does, and what its status says.
+
+use std::time::Duration;
+
+use crds::condition::{self, not_ready};
+use crds::{CorridorStatus, CorridorTelemetry as Readings};
+use daemons::corrd::{Corridor, CorridorTelemetry, RecalibrationRequest};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::plan::PathChange;
+use crate::life::{Common, Drift, Health, conditions_drift};
+use crate::settings::Settings;
+
+/// A degraded path is well again only below this part of its target: the band in between decides
+/// nothing.
+const BER_RECOVERED: f64 = 0.5;
+/// Readings are written again when they moved by more than this.
+const BANDWIDTH_DEADBAND: f64 = 0.02;
+const BER_DEADBAND_FACTOR: f64 = 2.0;
+const TEMPERATURE_DEADBAND_C: f64 = 2.0;
+const POWER_DEADBAND: f64 = 0.1;
+
+/// What has to be remembered to judge a bit error rate.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Signals {
+    /// Whether the bit error rate counts as too high. `None`: not judged since the start.
+    is_bad: Option<bool>,
+    /// Since when it has been on the other side without a break.
+    turned_at: Option<Timestamp>,
+    recalibrated_at: Option<Timestamp>,
+}
+
+impl Signals {
+    pub(super) fn recalibrated(&mut self, now: Timestamp) {
+        self.recalibrated_at = Some(now);
+    }
+}
+
+pub(super) fn judge(
+    object: &crds::Corridor,
+    allocation: &Corridor,
+    sample: Option<&CorridorTelemetry>,
+    signals: &mut Signals,
+    settings: &Settings,
+    now: Timestamp,
+) -> Health<PathChange> {
+    let achievable = sample.map_or(allocation.achievable_gbps, |it| it.achievable_gbps);
+    // The floor that both sides agree on: a higher wish that waits makes nothing worse.
+    let floor = allocation.path.min_gbps.min(object.spec.min_gbps);
+    let latency = sample.map_or(allocation.latency_ns, |it| it.latency_ns);
+    let (look_again, remedy) = judge_ber(object, sample, signals, settings, now);
+    let over_budget = latency
+        .zip(object.spec.latency_budget_ns)
+        .filter(|(latency, budget)| *latency > f64::from(*budget));
+    let fault = if achievable < f64::from(floor) {
+        Some((not_ready::BELOW_FLOOR, format!("{achievable} of {floor} Gbps")))
+    } else if let Some((latency, budget)) = over_budget {
+        Some((not_ready::LATENCY_OVER_BUDGET, format!("{latency} ns, the budget is {budget} ns")))
+    } else if signals.is_bad == Some(true) {
+        let message = "the bit error rate stays above its target".to_owned();
+        Some((not_ready::BER_ABOVE_TARGET, message))
+    } else {
+        None
+    };
+    Health { fault, remedy, look_again }
+}
+
+/// Too high, or well again, only after it has stayed so: light jitters. HELIOPASS is asked half
+/// way: a path that can be tuned in time never degrades.
+fn judge_ber(
+    object: &crds::Corridor,
+    sample: Option<&CorridorTelemetry>,
+    signals: &mut Signals,
+    settings: &Settings,
+    now: Timestamp,
+) -> (Option<Duration>, Option<PathChange>) {
+    // After a start the status tells how it was judged.
+    let is_bad = *signals.is_bad.get_or_insert_with(|| was_bad(object));
+    let target = object.spec.recalibration.as_ref().and_then(|it| it.target_ber);
+    let Some(target) = target else {
+        *signals = Signals { is_bad: Some(false), ..Signals::default() };
+        return (None, None);
+    };
+    // No reading says nothing, neither good nor bad.
+    let Some(ber) = sample.and_then(|it| it.ber) else { return (None, None) };
+    let is_turned = if is_bad { ber < target * BER_RECOVERED } else { ber > target };
+    if !is_turned {
+        signals.turned_at = None;
+        return (None, is_bad.then(|| remedy(signals, settings, now)).flatten());
+    }
+    let since = *signals.turned_at.get_or_insert(now);
+    let lasted = Duration::try_from(now.duration_since(since)).unwrap_or_default();
+    if lasted >= settings.ber_dwell {
+        (signals.is_bad, signals.turned_at) = (Some(!is_bad), None);
+        return (None, None);
+    }
+    let half = settings.ber_dwell / 2;
+    if !is_bad && lasted >= half {
+        return (Some(settings.ber_dwell.saturating_sub(lasted)), remedy(signals, settings, now));
+    }
+    let next = if is_bad || lasted >= half { settings.ber_dwell } else { half };
+    (Some(next.saturating_sub(lasted)), None)
+}
+
+fn remedy(signals: &Signals, settings: &Settings, now: Timestamp) -> Option<PathChange> {
+    let pause = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
+    if signals.recalibrated_at.is_some_and(|at| pause(at) < settings.recalibration_interval) {
+        return None;
+    }
+    let reason = Some("ber_drift".to_owned());
+    Some(PathChange::Recalibrate(RecalibrationRequest { reason, ..Default::default() }))
+}
+
+fn was_bad(object: &crds::Corridor) -> bool {
+    let conditions = object.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
+    condition::find(conditions, condition::READY)
+        .is_some_and(|it| it.reason == not_ready::BER_ABOVE_TARGET)
+}
+
+pub(super) fn status(
+    allocation: Option<&Corridor>,
+    sample: Option<&CorridorTelemetry>,
+    common: Common,
+) -> CorridorStatus {
+    let Common { phase, generation, conditions, attestation_expires_at } = common;
+    let sample = sample.filter(|_| allocation.is_some());
+    CorridorStatus {
+        phase: Some(phase),
+        observed_generation: Some(generation),
+        corridor_id: allocation.map(|it| it.corridor_id.clone()),
+        achievable_gbps: sample
+            .map(|it| it.achievable_gbps)
+            .or(allocation.map(|it| it.achievable_gbps)),
+        floor_gbps: allocation.map(|it| f64::from(it.path.min_gbps)),
+        telemetry: sample.map(|it| Readings {
+            ber: it.ber,
+            eye_margin: it.eye_margin.clone(),
+            temp_c: it.temp_c,
+            power_pj_per_bit: it.power_pj_per_bit,
+            drift: it.drift.clone(),
+        }),
+        attestation_expires_at: attestation_expires_at.map(Time),
+        // The scheduler's.
+        in_use: None,
+        in_use_by: Vec::new(),
+        conditions,
+    }
+}
+
+pub(super) fn status_unknown(object: &crds::Corridor, common: Common) -> CorridorStatus {
+    let old = object.status.clone().unwrap_or_default();
+    CorridorStatus {
+        corridor_id: old.corridor_id,
+        achievable_gbps: old.achievable_gbps,
+        floor_gbps: old.floor_gbps,
+        telemetry: old.telemetry,
+        ..status(None, None, common)
+    }
+}
+
+pub(super) fn drift(object: &crds::Corridor, next: &CorridorStatus) -> Drift {
+    let empty = CorridorStatus::default();
+    let old = object.status.as_ref().unwrap_or(&empty);
+    let crosses = |status: &CorridorStatus| {
+        status.achievable_gbps.is_some_and(|it| it < f64::from(object.spec.min_gbps))
+    };
+    let seconds =
+        |status: &CorridorStatus| status.attestation_expires_at.as_ref().map(|it| it.0.as_second());
+    let handle_changed = next.corridor_id.is_some() && old.corridor_id != next.corridor_id;
+    if old.phase != next.phase
+        || old.observed_generation != next.observed_generation
+        || handle_changed
+        || (next.floor_gbps.is_some() && old.floor_gbps != next.floor_gbps)
+        || (seconds(next).is_some() && seconds(old) != seconds(next))
+        || (next.achievable_gbps.is_some() && crosses(old) != crosses(next))
+    {
+        return Drift::Turning;
+    }
+    let conditions = conditions_drift(&old.conditions, &next.conditions);
+    let readings = readings_moved(old, next, f64::from(object.spec.min_gbps));
+    conditions.max(if readings { Drift::Reading } else { Drift::None })
+}
+
+fn readings_moved(old: &CorridorStatus, next: &CorridorStatus, floor: f64) -> bool {
+    let moved =
+        |old: Option<f64>, next: Option<f64>, by: &dyn Fn(f64, f64) -> bool| match (old, next) {
+            (Some(old), Some(next)) => by(old, next),
+            // A reading that is gone for a moment keeps its place.
+            (None, Some(_)) => true,
+            (_, None) => false,
+        };
+    let gbps = |old: f64, next: f64| (next - old).abs() > BANDWIDTH_DEADBAND * floor;
+    let Some(new) = &next.telemetry else {
+        return moved(old.achievable_gbps, next.achievable_gbps, &gbps);
+    };
+    let empty = Readings::default();
+    let old_readings = old.telemetry.as_ref().unwrap_or(&empty);
+    let ber =
+        |old: f64, next: f64| next > old * BER_DEADBAND_FACTOR || next * BER_DEADBAND_FACTOR < old;
+    let power = |old: f64, next: f64| (next - old).abs() > POWER_DEADBAND * old.abs();
+    moved(old.achievable_gbps, next.achievable_gbps, &gbps)
+        || moved(old_readings.ber, new.ber, &ber)
+        || moved(old_readings.temp_c, new.temp_c, &|old, next| {
+            (next - old).abs() > TEMPERATURE_DEADBAND_C
+        })
+        || moved(old_readings.power_pj_per_bit, new.power_pj_per_bit, &power)
+        || (new.drift.is_some() && old_readings.drift != new.drift)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,290 @@
+//! Runs passes: watches a kind, wakes objects, one pass at a time for each, and backs off.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kube::{Api, Resource, ResourceExt};
+use tokio::sync::mpsc;
+use tokio::task::{Id, JoinError, JoinSet};
+use tracing::error;
+
+use crate::board::{Pending, Wakes};
+use crate::context::{Context, chance};
+use crate::kubernetes::Object;
+use crate::line::{Again, Line};
+use crate::watch::{self, News};
+
+/// Passes of one kind that run at once. Each waits for few calls, so this is no limit on speed,
+/// but one on what a slow daemon can pile up.
+const PASSES_MAX: usize = 32;
+/// One list of a thousand objects fits without holding up the watch.
+const NEWS_MAX: usize = 1024;
+/// Nothing is due: look again after this long, whatever happens.
+const IDLE_MAX: Duration = Duration::from_mins(1);
+
+/// What a kind brings to the harness.
+pub(crate) trait Controller: Send + Sync + 'static {
+    type Object: Object;
+    /// What is remembered of an object between passes. Lost at a restart, so only what may be.
+    type Memory: Default + Send + 'static;
+
+    fn wakes(context: &Context) -> &Wakes;
+
+    /// One pass: observe, plan, apply at most one operation, write the status.
+    fn pass(
+        context: Arc<Context>,
+        object: Arc<Self::Object>,
+        memory: Self::Memory,
+        turn: Turn,
+    ) -> impl Future<Output = Pass<Self>> + Send
+    where
+        Self: Sized;
+
+    /// The set of objects changed and is known completely.
+    fn all_known(_context: &Context, _objects: &mut dyn Iterator<Item = &Arc<Self::Object>>) {}
+
+    /// An object is gone for good.
+    fn gone(_context: &Context, _object: &Self::Object) {}
+
+    /// Whether `new` asks for something else than `old`, so that old failures do not count.
+    fn is_new_wish(old: &Self::Object, new: &Self::Object) -> bool {
+        let (old, new) = (old.meta(), new.meta());
+        old.uid != new.uid
+            || old.generation != new.generation
+            || old.annotations != new.annotations
+            || old.deletion_timestamp != new.deletion_timestamp
+    }
+}
+
+/// What a pass is given besides its object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    /// Whether what failed before may be tried again.
+    pub may_retry: bool,
+    /// In 0..1.
+    pub chance: f64,
+}
+
+pub(crate) struct Pass<C: Controller> {
+    /// The object as the last write left it.
+    pub object: Option<C::Object>,
+    pub memory: C::Memory,
+    pub again: Again,
+}
+
+type Key = (String, String);
+/// Whose pass it was (name and UID), and how it ended.
+type Ended<C> = (Key, String, Pass<C>);
+
+struct Held<C: Controller> {
+    object: Arc<C::Object>,
+    /// Away while a pass is running.
+    memory: Option<C::Memory>,
+}
+
+struct Harness<C: Controller> {
+    context: Arc<Context>,
+    objects: BTreeMap<Key, Held<C>>,
+    by_uid: HashMap<String, Key>,
+    /// Seen so far in a list that is under way.
+    listed: BTreeSet<Key>,
+    line: Line<Key>,
+    passes: JoinSet<Ended<C>>,
+    running: HashMap<Id, Key>,
+    is_synced: bool,
+}
+
+/// Runs one kind's controller until it is dropped.
+pub(crate) async fn run<C: Controller>(context: Arc<Context>, _controller: C) {
+    let (sender, mut news) = mpsc::channel(NEWS_MAX);
+    let mut watching = JoinSet::new();
+    watching.spawn(watch::follow(Api::<C::Object>::all(context.client.clone()), sender));
+    let settings = &context.settings;
+    let mut harness = Harness::<C> {
+        context: context.clone(),
+        objects: BTreeMap::new(),
+        by_uid: HashMap::new(),
+        listed: BTreeSet::new(),
+        line: Line::new(settings.backoff_first, settings.backoff_max),
+        passes: JoinSet::new(),
+        running: HashMap::new(),
+        is_synced: false,
+    };
+    loop {
+        harness.start_due();
+        let wait = harness.wait();
+        tokio::select! {
+            Some(news) = news.recv() => harness.hear(news),
+            pending = C::wakes(&context).next() => harness.wake(&pending),
+            Some(ended) = harness.passes.join_next_with_id() => harness.ended(ended),
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+}
+
+impl<C: Controller> Harness<C> {
+    fn wait(&self) -> Duration {
+        if self.passes.len() >= PASSES_MAX {
+            return IDLE_MAX;
+        }
+        let due = self.line.next_due().map(|due| due.saturating_duration_since(Instant::now()));
+        due.unwrap_or(IDLE_MAX).min(IDLE_MAX)
+    }
+
+    fn start_due(&mut self) {
+        while self.passes.len() < PASSES_MAX {
+            let Some((key, may_retry)) = self.line.take(Instant::now()) else { return };
+            let Some(held) = self.objects.get_mut(&key) else {
+                self.line.forget(&key);
+                continue;
+            };
+            let (object, memory) = (held.object.clone(), held.memory.take().unwrap_or_default());
+            let uid = object.uid().unwrap_or_default();
+            let turn = Turn { may_retry, chance: chance() };
+            let (context, name) = (self.context.clone(), key.clone());
+            let task = self
+                .passes
+                .spawn(async move { (name, uid, C::pass(context, object, memory, turn).await) });
+            self.running.insert(task.id(), key);
+        }
+    }
+
+    fn ended(&mut self, ended: Result<(Id, Ended<C>), JoinError>) {
+        let now = Instant::now();
+        match ended {
+            Ok((id, (key, uid, pass))) => {
+                self.running.remove(&id);
+                if let Some(held) = self.objects.get_mut(&key)
+                    && held.object.uid().as_deref() == Some(uid.as_str())
+                {
+                    held.memory = Some(pass.memory);
+                    if let Some(object) = pass.object
+                        && is_newer(&object, &held.object)
+                    {
+                        held.object = Arc::new(object);
+                    }
+                }
+                self.line.finish(&key, now, &pass.again, chance());
+            }
+            Err(failure) => {
+                // One bad object never takes the others down.
+                let Some(key) = self.running.remove(&failure.id()) else { return };
+                error!(object = ?key, %failure, "a pass panicked");
+                self.line.finish(&key, now, &Again::Failed, chance());
+            }
+        }
+    }
+
+    fn wake(&mut self, pending: &Pending) {
+        let now = Instant::now();
+        if pending.all {
+            for key in self.objects.keys() {
+                self.line.wake(key, now);
+            }
+        }
+        for key in pending.uids.iter().filter_map(|uid| self.by_uid.get(uid)) {
+            self.line.wake(key, now);
+        }
+    }
+
+    fn hear(&mut self, news: News<C::Object>) {
+        match news {
+            News::ListBegins => self.listed.clear(),
+            News::Listed(object) => {
+                let key = key(&object);
+                // A list is the truth, also when versions went back because a backup was restored.
+                if let Some(held) = self.objects.get_mut(&key)
+                    && held.object.uid() == object.uid()
+                    && is_newer(&*held.object, &object)
+                {
+                    held.object = Arc::new(object.clone());
+                    self.line.wake_anew(&key, Instant::now());
+                }
+                self.listed.insert(key);
+                self.seen(object);
+            }
+            News::Seen(object) => self.seen(object),
+            News::Gone(object) => self.gone(&key(&object), object.uid().as_deref()),
+            News::ListEnds => {
+                let listed = std::mem::take(&mut self.listed);
+                let missing: Vec<Key> =
+                    self.objects.keys().filter(|key| !listed.contains(*key)).cloned().collect();
+                for key in missing {
+                    self.gone(&key, None);
+                }
+                self.is_synced = true;
+            }
+            News::Absent => {
+                for key in self.objects.keys().cloned().collect::<Vec<_>>() {
+                    self.gone(&key, None);
+                }
+                self.is_synced = true;
+            }
+        }
+        if self.is_synced {
+            C::all_known(&self.context, &mut self.objects.values().map(|held| &held.object));
+        }
+    }
+
+    fn seen(&mut self, object: C::Object) {
+        let (key, now) = (key(&object), Instant::now());
+        let uid = object.uid().unwrap_or_default();
+        match self.objects.get_mut(&key) {
+            Some(held) if held.object.uid().as_deref() == Some(uid.as_str()) => {
+                // Our own writes come back: what they say is known already, and waking for them
+                // would be a loop.
+                if !is_newer(&object, &held.object) {
+                    return;
+                }
+                let new_wish = C::is_new_wish(&held.object, &object);
+                held.object = Arc::new(object);
+                if new_wish {
+                    self.line.wake_anew(&key, now);
+                } else {
+                    self.line.wake(&key, now);
+                }
+            }
+            former => {
+                // A successor under the same name: nothing of the former one counts.
+                if former.is_some() {
+                    self.gone(&key, None);
+                }
+                self.by_uid.insert(uid, key.clone());
+                let held = Held { object: Arc::new(object), memory: None };
+                self.objects.insert(key.clone(), held);
+                self.line.wake_anew(&key, now);
+            }
+        }
+    }
+
+    /// `uid`: only if it is still that one.
+    fn gone(&mut self, key: &Key, uid: Option<&str>) {
+        let Some(held) = self.objects.get(key) else { return };
+        let held_uid = held.object.uid().unwrap_or_default();
+        if uid.is_some_and(|uid| uid != held_uid) {
+            return;
+        }
+        C::gone(&self.context, &held.object);
+        self.by_uid.remove(&held_uid);
+        self.objects.remove(key);
+        // A pass that is still running keeps its place in the line, so that a successor under the
+        // same name does not get a second one beside it.
+        if !self.running.values().any(|running| running == key) {
+            self.line.forget(key);
+        }
+    }
+}
+
+fn key<K: Object>(object: &K) -> Key {
+    (object.namespace().unwrap_or_default(), object.name_any())
+}
+
+/// Versions of one resource are numbers that grow.
+fn is_newer<K: Object>(new: &K, old: &K) -> bool {
+    let version = |object: &K| object.resource_version().and_then(|it| it.parse::<u64>().ok());
+    match (version(new), version(old)) {
+        (Some(new), Some(old)) => new > old,
+        _ => true,
+    }
+}

@@ -1,0 +1,113 @@
+//! The controllers that own Corridors, MemoryBundles and AttestationPolicies.
+//!
+//! Every kind has a folder whose files are the steps of one pass: `observe` (what is), `plan`
+//! (pure: wanted, seen and now, and at most one operation comes out), `apply` (do it), `status`
+//! (pure: what to say). [`harness`] runs the passes, one at a time for each object; [`life`] is
+//! what an allocated object goes through, whatever it is. The scheduler's driver is never called:
+//! both halves meet only at the API server.
+//!
+//! An allocation never leaks, because the order is fixed: finalizer and intent first, then the
+//! daemon, then the status; and the other way round at the end. A crash at any point leaves a
+//! state from which the next pass goes on.
+
+mod attestation;
+mod attestation_policy;
+mod board;
+mod context;
+mod corridor;
+mod feed;
+mod harness;
+mod kubernetes;
+mod life;
+mod line;
+mod memory_bundle;
+mod metrics;
+mod settings;
+mod sweep;
+mod watch;
+
+use std::fmt;
+use std::sync::Arc;
+
+use kube::Client;
+use thiserror::Error;
+use tokio::task::JoinSet;
+
+use crate::attestation_policy::PolicyController;
+use crate::context::Context;
+use crate::corridor::Corridors;
+use crate::life::LifeController;
+use crate::memory_bundle::Bundles;
+pub use crate::memory_bundle::floor_at;
+pub use crate::metrics::Metrics;
+pub use crate::settings::{Backends, Settings};
+
+/// All controllers, ready to run.
+pub struct Controllers {
+    client: Client,
+    backends: Backends,
+    settings: Settings,
+    metrics: Arc<Metrics>,
+}
+
+impl fmt::Debug for Controllers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Controllers")
+            .field("backends", &self.backends)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Controllers {
+    pub fn new(client: Client, backends: Backends, settings: Settings) -> Self {
+        Self { client, backends, settings, metrics: Arc::default() }
+    }
+
+    /// The series that the controllers keep, to be served by whoever runs them.
+    pub fn metrics(&self) -> Arc<Metrics> {
+        self.metrics.clone()
+    }
+
+    /// Runs until `stop`. What is under way then is dropped: the next start goes on from there.
+    pub async fn run(self, stop: impl Future<Output = ()> + Send) -> Result<(), RunError> {
+        let mut stop = std::pin::pin!(stop);
+        let starting = Context::start(self.client, self.backends, self.settings, self.metrics);
+        let context = tokio::select! {
+            () = &mut stop => return Ok(()),
+            context = starting => Arc::new(context),
+        };
+        let mut tasks = all(&context);
+        tokio::select! {
+            () = stop => Ok(()),
+            ended = tasks.join_next() => {
+                let why = match ended {
+                    Some(Err(error)) => error.to_string(),
+                    _ => "it returned".to_owned(),
+                };
+                Err(RunError::Ended { why })
+            }
+        }
+    }
+}
+
+/// The one list of what runs: to add a controller, add its line.
+fn all(context: &Arc<Context>) -> JoinSet<()> {
+    let mut tasks = JoinSet::new();
+    tasks.spawn(harness::run(context.clone(), PolicyController));
+    tasks.spawn(harness::run(context.clone(), LifeController::<Corridors>::default()));
+    tasks.spawn(harness::run(context.clone(), LifeController::<Bundles>::default()));
+    tasks.spawn(feed::corrd(context.clone()));
+    tasks.spawn(feed::memqosd(context.clone()));
+    tasks.spawn(feed::attestd(context.clone()));
+    tasks.spawn(sweep::run::<Corridors>(context.clone()));
+    tasks.spawn(sweep::run::<Bundles>(context.clone()));
+    tasks
+}
+
+/// Why the controllers stopped before they were asked to.
+#[derive(Debug, Error)]
+pub enum RunError {
+    #[error("a controller's task ended: {why}")]
+    Ended { why: String },
+}

@@ -1,0 +1,86 @@
+//! What an object itself says about its life.
+
+use std::collections::BTreeMap;
+
+use crds::{Phase, annotations, condition};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use serde::{Deserialize, Serialize};
+
+/// The intent to allocate, written before a daemon is asked: whoever comes after a crash asks for
+/// the same again.
+pub(crate) const INTENT: &str = "corridoros.io/allocationIntent";
+
+/// What is about to be asked of a daemon.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Intent {
+    /// The idempotency key.
+    pub key: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_id: Option<String>,
+}
+
+impl Intent {
+    pub fn to_annotation(&self) -> String {
+        // A struct of plain fields always serializes.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// The parts of an object that decide what happens next, whatever its kind.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one fact, and they are independent")]
+pub(crate) struct Facts {
+    pub uid: String,
+    pub namespace: String,
+    pub name: String,
+    pub generation: i64,
+    pub is_deleting: bool,
+    pub has_finalizer: bool,
+    pub intent: Option<Intent>,
+    pub ticket: Option<String>,
+    /// Bound Pods carry the handle.
+    pub is_in_use: bool,
+    /// The scheduler has answered that nothing is bound or in flight any more.
+    pub is_drained: bool,
+    pub is_forced: bool,
+    /// The handle that the status shows.
+    pub handle: Option<String>,
+    pub phase: Option<Phase>,
+    pub conditions: Vec<Condition>,
+}
+
+impl Facts {
+    pub fn new(
+        metadata: &ObjectMeta,
+        finalizer: &str,
+        phase: Option<Phase>,
+        handle: Option<String>,
+        in_use: Option<i64>,
+        conditions: &[Condition],
+    ) -> Self {
+        let empty = BTreeMap::new();
+        let annotations = metadata.annotations.as_ref().unwrap_or(&empty);
+        let generation = metadata.generation.unwrap_or_default();
+        // An answer to an earlier question is none: it must be about this generation.
+        let is_drained = condition::find(conditions, condition::DRAINED).is_some_and(|it| {
+            it.status == "True" && it.observed_generation.is_some_and(|seen| seen >= generation)
+        });
+        Self {
+            uid: metadata.uid.clone().unwrap_or_default(),
+            namespace: metadata.namespace.clone().unwrap_or_default(),
+            name: metadata.name.clone().unwrap_or_default(),
+            generation,
+            is_deleting: metadata.deletion_timestamp.is_some(),
+            has_finalizer: metadata.finalizers.iter().flatten().any(|it| it == finalizer),
+            intent: annotations.get(INTENT).and_then(|it| serde_json::from_str(it).ok()),
+            ticket: annotations.get(annotations::ATTESTATION_TICKET).cloned(),
+            is_in_use: in_use.is_some_and(|count| count > 0),
+            is_drained,
+            is_forced: annotations.get(annotations::FORCE_RELEASE).is_some_and(|it| it == "true"),
+            handle,
+            phase,
+            conditions: conditions.to_vec(),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What tells a Corridor from a MemoryBundle; everything else is [`super`].
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use crds::Phase;
+use daemons::attestd::DeviceKind;
+use daemons::corrd::Lease;
+use daemons::{DaemonError, Owner, Released, Reply};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use serde::Serialize;
+
+use super::facts::Facts;
+use crate::board::{Board, Wakes};
+use crate::context::Context;
+use crate::kubernetes::Object;
+use crate::settings::Settings;
+
+/// An allocation as its daemon describes it.
+pub(crate) trait Allocation: Clone + Debug + Send + Sync + 'static {
+    fn id(&self) -> &str;
+    fn owner(&self) -> &Owner;
+    fn device(&self) -> Option<&str>;
+    /// `policy_lease_ttl_s`, and when it runs out.
+    fn lease(&self) -> (u64, Timestamp);
+    fn set_lease(&mut self, lease: Lease);
+}
+
+/// A kind whose objects stand for an allocation of a daemon.
+pub(crate) trait Kind: Send + Sync + 'static {
+    const FINALIZER: &'static str;
+    const DEVICE_KIND: DeviceKind;
+    /// The daemon, as people know it.
+    const BACKEND: &'static str;
+
+    type Object: Object;
+    type Status: Clone + Debug + Default + PartialEq + Serialize + Send + Sync;
+    type Request: Send + Sync;
+    type Allocation: Allocation;
+    type Sample: Clone + Debug + Send + Sync;
+    type Change: Clone + Debug + PartialEq + Send + Sync;
+    /// What has to be remembered to judge readings over time.
+    type Signals: Clone + Debug + Default + Send + Sync;
+
+    fn has_backend(context: &Context) -> bool;
+    fn board(context: &Context) -> &Board<Self::Sample>;
+    fn wakes(context: &Context) -> &Wakes;
+    fn record_metrics(context: &Context, object: &Self::Object, sample: &Self::Sample);
+    fn forget_metrics(context: &Context, object: &Self::Object);
+
+    // Pure.
+
+    fn facts(object: &Self::Object) -> Facts;
+    fn validate(object: &Self::Object) -> Result<(), String>;
+    fn demands_attestation(object: &Self::Object) -> bool;
+    fn request(
+        object: &Self::Object,
+        owner: &Owner,
+        device: Option<&str>,
+        now: Timestamp,
+    ) -> Self::Request;
+    /// The idempotency key.
+    fn key(request: &Self::Request) -> String;
+    /// Whether an allocation answers a request, in-place fields aside.
+    fn answers(allocation: &Self::Allocation, request: &Self::Request) -> bool;
+    /// What would have to be changed in place.
+    fn change(allocation: &Self::Allocation, request: &Self::Request) -> Option<Self::Change>;
+    /// When something changes by itself, besides leases and tickets.
+    fn next_change(_object: &Self::Object, _now: Timestamp) -> Option<Timestamp> {
+        None
+    }
+    /// How the allocation does, and what of it has to be remembered.
+    fn judge(
+        object: &Self::Object,
+        allocation: &Self::Allocation,
+        sample: Option<&Self::Sample>,
+        signals: &mut Self::Signals,
+        settings: &Settings,
+        now: Timestamp,
+    ) -> Health<Self::Change>;
+    /// A change was asked for, whatever came of it.
+    fn asked(_signals: &mut Self::Signals, _change: &Self::Change, _now: Timestamp) {}
+    fn status(
+        allocation: Option<&Self::Allocation>,
+        sample: Option<&Self::Sample>,
+        common: Common,
+    ) -> Self::Status;
+    /// Nothing is known about the allocation: what the status says about it stays.
+    fn status_unknown(object: &Self::Object, common: Common) -> Self::Status;
+    /// Whether the difference is worth a write.
+    fn drift(object: &Self::Object, next: &Self::Status) -> Drift;
+
+    // Calls to the daemon.
+
+    fn list<'a>(context: &'a Context, owner_prefix: &'a str) -> Reply<'a, Vec<Self::Allocation>>;
+    fn get<'a>(context: &'a Context, id: &'a str) -> Reply<'a, Option<Self::Allocation>>;
+    fn allocate<'a>(
+        context: &'a Context,
+        object: &'a Self::Object,
+        request: Self::Request,
+        ticket: Option<String>,
+    ) -> Reply<'a, Self::Allocation>;
+    fn release<'a>(context: &'a Context, id: &'a str, owner: &'a Owner) -> Reply<'a, Released>;
+    fn renew<'a>(context: &'a Context, id: &'a str, owner: &'a Owner) -> Reply<'a, Lease>;
+    fn apply_change<'a>(
+        context: &'a Context,
+        object: &'a Self::Object,
+        id: &'a str,
+        owner: &'a Owner,
+        change: &'a Self::Change,
+    ) -> Reply<'a, ()>;
+}
+
+/// How an allocation does.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Health<C> {
+    /// Reason and message, if it cannot serve.
+    pub fault: Option<(&'static str, String)>,
+    /// What might help.
+    pub remedy: Option<C>,
+    /// When to look again though nothing new has come.
+    pub look_again: Option<Duration>,
+}
+
+impl<C> Default for Health<C> {
+    fn default() -> Self {
+        Self { fault: None, remedy: None, look_again: None }
+    }
+}
+
+/// The part of a status that all kinds share.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Common {
+    pub phase: Phase,
+    pub generation: i64,
+    pub conditions: Vec<Condition>,
+    pub attestation_expires_at: Option<Timestamp>,
+}
+
+/// How far a new status is from what was written last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Drift {
+    /// Inside every deadband.
+    None,
+    /// A reading or a wording moved.
+    Reading,
+    /// A phase, a reason, a handle or a floor: write at once.
+    Turning,
+}
+
+/// What a call answers when its daemon is not configured: plans do not ask then.
+pub(crate) fn not_configured<'a, T: Send + 'a>(action: &'static str) -> Reply<'a, T> {
+    let error =
+        DaemonError::Connect { action, url: String::new(), why: "it is not configured".to_owned() };
+    Box::pin(std::future::ready(Err(error)))
+}

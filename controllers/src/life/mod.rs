@@ -1,0 +1,56 @@
+//! The life of an object that stands for an allocation: what Corridors and MemoryBundles share.
+//!
+//! ```text
+//! Pending → Allocating → Ready ⇄ Degraded → Releasing → gone
+//!               └────────→ Failed
+//! ```
+
+mod apply;
+mod facts;
+mod kind;
+mod observe;
+mod plan;
+mod verdict;
+mod walk;
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+pub(crate) use self::facts::Facts;
+pub(crate) use self::kind::{Allocation, Common, Drift, Health, Kind, not_configured};
+pub(crate) use self::verdict::conditions_drift;
+use self::walk::Memory;
+use crate::board::Wakes;
+use crate::context::Context;
+use crate::harness::{Controller, Pass, Turn};
+
+/// Lets the harness run a kind.
+pub(crate) struct LifeController<K>(PhantomData<fn() -> K>);
+
+impl<K> Default for LifeController<K> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<K: Kind> Controller for LifeController<K> {
+    type Object = K::Object;
+    type Memory = Memory<K>;
+
+    fn wakes(context: &Context) -> &Wakes {
+        K::wakes(context)
+    }
+
+    async fn pass(
+        context: Arc<Context>,
+        object: Arc<K::Object>,
+        memory: Memory<K>,
+        turn: Turn,
+    ) -> Pass<Self> {
+        walk::walk::<K>(&context, &object, memory, turn).await
+    }
+
+    fn gone(context: &Context, object: &K::Object) {
+        K::forget_metrics(context, object);
+    }
+}

@@ -1,0 +1,312 @@
+//! One pass: observe → plan → say → apply.
+//!
+//! What is found is said before anything is done, so that readers of the status are never behind:
+//! no Pod is placed on a path that is about to move. An operation that fails is said too.
+
+use std::time::{Duration, Instant};
+
+use crds::Phase;
+use daemons::Owner;
+use jiff::Timestamp;
+use tracing::{debug, warn};
+
+use super::apply::{Failure, apply, trouble};
+use super::kind::{Common, Drift, Health, Kind};
+use super::observe::{Found, LISTING_AGE_MAX, Listing, observe};
+use super::plan::{self, Op, Plan, Step, Waits};
+use super::verdict::{self, Trouble, Verdict, View};
+use crate::attestation::Trust;
+use crate::context::Context;
+use crate::harness::{Pass, Turn};
+use crate::kubernetes;
+use crate::life::LifeController;
+use crate::line::Again;
+
+/// No pass follows another sooner, unless something happened.
+const PAUSE_MIN: Duration = Duration::from_millis(100);
+/// A lease that is always due is renewed no faster than this.
+const LEASE_PAUSE_MIN: Duration = Duration::from_secs(1);
+
+/// What is remembered of an object between passes.
+pub(crate) struct Memory<K: Kind> {
+    pub listing: Option<Listing<K::Allocation>>,
+    signals: K::Signals,
+    trouble: Option<Trouble>,
+    /// The generation that `trouble` is about.
+    generation: i64,
+    /// What the last pass did: the same twice in a row had no effect.
+    last_op: Option<Op<K::Change>>,
+    /// Readings are not written before.
+    routine_at: Option<Timestamp>,
+}
+
+impl<K: Kind> Default for Memory<K> {
+    fn default() -> Self {
+        Self {
+            listing: None,
+            signals: K::Signals::default(),
+            trouble: None,
+            generation: 0,
+            last_op: None,
+            routine_at: None,
+        }
+    }
+}
+
+pub(crate) async fn walk<K: Kind>(
+    context: &Context,
+    object: &K::Object,
+    mut memory: Memory<K>,
+    turn: Turn,
+) -> Pass<LifeController<K>> {
+    let (object, again) = match step::<K>(context, object, &mut memory, turn).await {
+        Ok(done) => done,
+        Err(error) => {
+            let kind = <K::Object as kube::Resource>::kind(&());
+            warn!(%kind, %error, "the API server did not take a write");
+            (None, Again::Failed)
+        }
+    };
+    Pass { object, memory, again }
+}
+
+async fn step<K: Kind>(
+    context: &Context,
+    object: &K::Object,
+    memory: &mut Memory<K>,
+    turn: Turn,
+) -> kube::Result<(Option<K::Object>, Again)> {
+    context.policies.synced().await;
+    let now = Timestamp::now();
+    let facts = K::facts(object);
+    // Ours no longer, or never: nothing is touched.
+    if facts.is_deleting && !facts.has_finalizer {
+        return Ok((None, Again::After(LISTING_AGE_MAX)));
+    }
+    let Ok(owner) = Owner::new(&context.cluster_uid, &facts.uid) else {
+        return Ok((None, Again::Failed));
+    };
+    if memory.generation != facts.generation {
+        (memory.generation, memory.trouble, memory.last_op) = (facts.generation, None, None);
+    }
+    let mut found = observe::<K>(context, object, facts, owner, memory, now).await;
+    match &found.silence {
+        Some(error) => memory.trouble = Some(trouble(Step::List, error)),
+        None if memory.trouble.as_ref().is_some_and(|it| it.step == Step::List) => {
+            memory.trouble = None;
+        }
+        None => {}
+    }
+    let health = health::<K>(context, object, &found, memory, now);
+    found.wish.remedy.clone_from(&health.remedy);
+    let plan = plan::plan(&found.facts, &found.seen, &found.wish, now);
+    if plan.op.is_none() {
+        (memory.trouble, memory.last_op) =
+            (memory.trouble.take().filter(|_| found.silence.is_some()), None);
+    }
+    let said = say::<K>(context, object, &found, &health, &plan, memory, turn, now).await?;
+    if found.silence.is_some() {
+        return Ok((said, Again::Failed));
+    }
+    let newest = said.as_ref().unwrap_or(object);
+    let done = match &plan.op {
+        Some(op) if turn.may_retry => {
+            act::<K>(context, newest, &found, &health, &plan, op, memory, turn, now).await?
+        }
+        _ => (None, rest::<K>(object, &found, &health, &plan, memory, now)),
+    };
+    Ok((done.0.or(said), done.1))
+}
+
+/// Does what was planned, and says so if it fails.
+#[expect(clippy::too_many_arguments, reason = "one pass in two functions")]
+async fn act<K: Kind>(
+    context: &Context,
+    object: &K::Object,
+    found: &Found<K>,
+    health: &Health<K::Change>,
+    plan: &Plan<K::Change>,
+    op: &Op<K::Change>,
+    memory: &mut Memory<K>,
+    turn: Turn,
+    now: Timestamp,
+) -> kube::Result<(Option<K::Object>, Again)> {
+    debug!(owner = %found.owner, ?op, "applies");
+    if let Op::Change(_, change) = op {
+        K::asked(&mut memory.signals, change, now);
+    }
+    match apply::<K>(context, object, found, op, memory, now).await {
+        Ok(changed) => {
+            memory.trouble = None;
+            let again = match op {
+                // Gone, as far as we are concerned: nothing more is touched.
+                Op::DropFinalizer => Again::After(LISTING_AGE_MAX),
+                Op::RenewLease(_) => Again::After(LEASE_PAUSE_MIN),
+                // It succeeds and changes nothing: no reason to ask faster and faster.
+                _ if memory.last_op.as_ref() == Some(op) => Again::Failed,
+                _ => Again::Now,
+            };
+            memory.last_op = Some(op.clone());
+            Ok((changed, again))
+        }
+        Err(Failure::Kubernetes(error)) => Err(error),
+        Err(Failure::Daemon(trouble)) => {
+            warn!(owner = %found.owner, why = trouble.message, "an operation failed");
+            memory.trouble = Some(trouble);
+            let said = say::<K>(context, object, found, health, plan, memory, turn, now).await?;
+            Ok((said, Again::Failed))
+        }
+    }
+}
+
+fn health<K: Kind>(
+    context: &Context,
+    object: &K::Object,
+    found: &Found<K>,
+    memory: &mut Memory<K>,
+    now: Timestamp,
+) -> Health<K::Change> {
+    let Some(current) = found.seen.current(&found.facts) else {
+        return Health::default();
+    };
+    let sample = sample::<K>(context, found);
+    // At full rate: every sample wakes a pass.
+    if let Some(sample) = &sample {
+        K::record_metrics(context, object, sample);
+    }
+    K::judge(object, current, sample.as_ref(), &mut memory.signals, &context.settings, now)
+}
+
+fn sample<K: Kind>(context: &Context, found: &Found<K>) -> Option<K::Sample> {
+    use super::kind::Allocation;
+    found.seen.current(&found.facts).and_then(|it| K::board(context).sample(it.id()))
+}
+
+/// Writes the status if it is worth it. Returns the object as it is then.
+#[expect(clippy::too_many_arguments, reason = "everything that a status depends on")]
+async fn say<K: Kind>(
+    context: &Context,
+    object: &K::Object,
+    found: &Found<K>,
+    health: &Health<K::Change>,
+    plan: &Plan<K::Change>,
+    memory: &mut Memory<K>,
+    turn: Turn,
+    now: Timestamp,
+) -> kube::Result<Option<K::Object>> {
+    let facts = &found.facts;
+    // Without a daemon somebody else may play it: only what nobody has described is described.
+    let is_described = !matches!(facts.phase, None | Some(Phase::Pending));
+    if !found.seen.has_backend && is_described && !facts.is_deleting {
+        return Ok(None);
+    }
+    let view = view::<K>(context, found, health, plan, memory.trouble.as_ref());
+    let is_unknown = found.seen.allocations.is_none();
+    // A daemon that does not answer yet is given the time that telemetry is given.
+    if found.silence.is_some() && is_unknown && facts.handle.is_some() && !view.is_silent() {
+        return Ok(None);
+    }
+    let verdict = verdict::decide(&view);
+    let common = Common {
+        phase: verdict.phase,
+        generation: facts.generation,
+        conditions: verdict::conditions(&view, &verdict, now),
+        attestation_expires_at: match &found.seen.trust {
+            Trust::Good { expires_at, .. } => Some(*expires_at),
+            _ => None,
+        },
+    };
+    let sample = sample::<K>(context, found);
+    let next = if is_unknown {
+        K::status_unknown(object, common)
+    } else {
+        K::status(found.seen.current(facts), sample.as_ref(), common)
+    };
+    let drift = K::drift(object, &next);
+    let is_due = memory.routine_at.is_none_or(|at| now >= at);
+    if drift == Drift::None || (drift == Drift::Reading && !is_due) {
+        return Ok(None);
+    }
+    let value = serde_json::to_value(&next).map_err(kube::Error::SerdeError)?;
+    let written = kubernetes::apply_status(&context.client, object, value).await?;
+    // Spread by a fifth, so that objects of one start do not write together for ever.
+    let pause = context.settings.status_interval.mul_f64(0.8 + 0.4 * turn.chance);
+    memory.routine_at = now.checked_add(pause).ok();
+    tell::<K>(context, &written, facts.phase, &facts.conditions, &verdict).await;
+    Ok(Some(written))
+}
+
+fn view<'a, K: Kind>(
+    context: &Context,
+    found: &'a Found<K>,
+    health: &'a Health<K::Change>,
+    plan: &'a Plan<K::Change>,
+    trouble: Option<&'a Trouble>,
+) -> View<'a> {
+    let allocations = found.seen.allocations.as_ref();
+    View {
+        facts: &found.facts,
+        backend: K::BACKEND,
+        has_backend: found.seen.has_backend,
+        flow: K::board(context).flow(Instant::now()),
+        unreachable_after: context.settings.unreachable_after,
+        invalid: found.wish.invalid.as_deref(),
+        trust: &found.seen.trust,
+        has_attestd: context.backends.attestd.is_some(),
+        is_allocated: found.seen.current(&found.facts).is_some(),
+        is_matching: found.seen.matching.is_some(),
+        has_extras: found.seen.matching.is_some() && allocations.is_some_and(|it| it.len() > 1),
+        has_change: found.wish.change.is_some(),
+        waits: plan.waits,
+        fault: health.fault.as_ref(),
+        trouble,
+    }
+}
+
+/// An Event for every transition.
+async fn tell<K: Kind>(
+    context: &Context,
+    object: &K::Object,
+    phase_before: Option<Phase>,
+    conditions_before: &[k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition],
+    verdict: &Verdict,
+) {
+    let Verdict { phase, reason, message } = verdict;
+    let ready_before = crds::condition::find(conditions_before, crds::condition::READY);
+    let same_reason = ready_before.is_some_and(|it| it.reason == *reason);
+    if phase_before == Some(*phase) && same_reason {
+        return;
+    }
+    let is_warning = matches!(phase, Phase::Degraded | Phase::Failed);
+    let reason = if *phase == Phase::Ready { "Ready" } else { reason };
+    let text = format!("{phase}: {message}");
+    kubernetes::post_event(&context.client, object, is_warning, reason, &text).await;
+}
+
+/// Nothing to do now: when to look again.
+fn rest<K: Kind>(
+    object: &K::Object,
+    found: &Found<K>,
+    health: &Health<K::Change>,
+    plan: &Plan<K::Change>,
+    memory: &Memory<K>,
+    now: Timestamp,
+) -> Again {
+    if plan.waits == Some(Waits::Announcement) {
+        return Again::Now;
+    }
+    let until = |at: Timestamp| Duration::try_from(at.duration_since(now)).unwrap_or_default();
+    let trust = match &found.seen.trust {
+        Trust::Good { renew_at, expires_at, .. } => {
+            // A renewal that failed is tried again by its own pause, until it is too late.
+            Some(until(if *renew_at > now { *renew_at } else { *expires_at }))
+        }
+        _ => None,
+    };
+    let lease = found.seen.current(&found.facts).map(|held| until(plan::renewal(held)));
+    let change = K::next_change(object, now).map(until);
+    let routine = memory.routine_at.filter(|at| *at > now).map(until);
+    let pauses = [trust, lease, change, routine, health.look_again];
+    let next = pauses.into_iter().flatten().min().unwrap_or(LISTING_AGE_MAX);
+    Again::After(next.clamp(PAUSE_MIN, LISTING_AGE_MAX))
+}

@@ -1,0 +1,158 @@
+//! MemoryBundles: free-form memory of memqosd.
+
+mod apply;
+mod floor;
+mod observe;
+mod plan;
+mod status;
+
+use daemons::attestd::DeviceKind;
+use daemons::corrd::Lease;
+use daemons::memqosd::{Bundle, BundleRequest, BundleTelemetry};
+use daemons::{Owner, Released, Reply};
+use jiff::Timestamp;
+
+pub use self::floor::floor_at;
+use self::plan::BundleChange;
+use crate::board::{Board, Wakes};
+use crate::context::Context;
+use crate::life::{Common, Drift, Facts, Health, Kind};
+use crate::settings::Settings;
+
+/// The kind; its steps are the files beside this one.
+#[derive(Debug)]
+pub(crate) struct Bundles;
+
+impl Kind for Bundles {
+    const FINALIZER: &'static str = crds::FFM_FINALIZER;
+    const DEVICE_KIND: DeviceKind = DeviceKind::Memory;
+    const BACKEND: &'static str = "memqosd";
+
+    type Object = crds::MemoryBundle;
+    type Status = crds::MemoryBundleStatus;
+    type Request = BundleRequest;
+    type Allocation = Bundle;
+    type Sample = BundleTelemetry;
+    type Change = BundleChange;
+    type Signals = ();
+
+    fn has_backend(context: &Context) -> bool {
+        context.backends.memqosd.is_some()
+    }
+
+    fn board(context: &Context) -> &Board<BundleTelemetry> {
+        &context.bundles
+    }
+
+    fn wakes(context: &Context) -> &Wakes {
+        &context.bundle_wakes
+    }
+
+    fn record_metrics(context: &Context, object: &crds::MemoryBundle, sample: &BundleTelemetry) {
+        context.metrics.bundle_sample(object, sample);
+    }
+
+    fn forget_metrics(context: &Context, object: &crds::MemoryBundle) {
+        context.metrics.forget_bundle(object);
+    }
+
+    fn facts(object: &crds::MemoryBundle) -> Facts {
+        observe::facts(object)
+    }
+
+    fn validate(object: &crds::MemoryBundle) -> Result<(), String> {
+        plan::validate(&object.spec)
+    }
+
+    /// Bundles are attested by policy only.
+    fn demands_attestation(_object: &crds::MemoryBundle) -> bool {
+        false
+    }
+
+    fn request(
+        object: &crds::MemoryBundle,
+        owner: &Owner,
+        device: Option<&str>,
+        now: Timestamp,
+    ) -> BundleRequest {
+        plan::request(&object.spec, owner, device, now)
+    }
+
+    fn key(request: &BundleRequest) -> String {
+        request.key().to_string()
+    }
+
+    fn answers(allocation: &Bundle, request: &BundleRequest) -> bool {
+        plan::answers(allocation, request)
+    }
+
+    fn change(allocation: &Bundle, request: &BundleRequest) -> Option<BundleChange> {
+        plan::change(&allocation.memory, &request.memory)
+    }
+
+    fn judge(
+        _object: &crds::MemoryBundle,
+        allocation: &Bundle,
+        sample: Option<&BundleTelemetry>,
+        (): &mut (),
+        _settings: &Settings,
+        _now: Timestamp,
+    ) -> Health<BundleChange> {
+        status::judge(allocation, sample)
+    }
+
+    fn status(
+        allocation: Option<&Bundle>,
+        sample: Option<&BundleTelemetry>,
+        common: Common,
+    ) -> crds::MemoryBundleStatus {
+        status::status(allocation, sample, common)
+    }
+
+    fn status_unknown(object: &crds::MemoryBundle, common: Common) -> crds::MemoryBundleStatus {
+        status::status_unknown(object, common)
+    }
+
+    fn drift(object: &crds::MemoryBundle, next: &crds::MemoryBundleStatus) -> Drift {
+        status::drift(object, next)
+    }
+
+    fn next_change(object: &crds::MemoryBundle, now: Timestamp) -> Option<Timestamp> {
+        floor::next_change(&object.spec, now)
+    }
+
+    fn list<'a>(context: &'a Context, owner_prefix: &'a str) -> Reply<'a, Vec<Bundle>> {
+        observe::list(context, owner_prefix)
+    }
+
+    fn get<'a>(context: &'a Context, id: &'a str) -> Reply<'a, Option<Bundle>> {
+        observe::get(context, id)
+    }
+
+    fn allocate<'a>(
+        context: &'a Context,
+        object: &'a crds::MemoryBundle,
+        request: BundleRequest,
+        ticket: Option<String>,
+    ) -> Reply<'a, Bundle> {
+        apply::allocate(context, object, request, ticket)
+    }
+
+    fn release<'a>(context: &'a Context, id: &'a str, owner: &'a Owner) -> Reply<'a, Released> {
+        apply::release(context, id, owner)
+    }
+
+    fn renew<'a>(context: &'a Context, id: &'a str, owner: &'a Owner) -> Reply<'a, Lease> {
+        apply::renew(context, id, owner)
+    }
+
+    fn apply_change<'a>(
+        context: &'a Context,
+        _object: &'a crds::MemoryBundle,
+        id: &'a str,
+        owner: &'a Owner,
+        change: &'a BundleChange,
+    ) -> Reply<'a, ()> {
+        apply::change(context, id, owner, change)
+    }
+}

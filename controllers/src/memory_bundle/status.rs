@@ -1,0 +1,96 @@
+//! Pure: how a bundle does, and what its status says.
+
+use crds::MemoryBundleStatus;
+use crds::condition::not_ready;
+use daemons::memqosd::{Bundle, BundleTelemetry};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::plan::BundleChange;
+use crate::life::{Common, Drift, Health, conditions_drift};
+
+/// Readings are written again when they moved by more than this part.
+const BANDWIDTH_DEADBAND: f64 = 0.02;
+const TAIL_DEADBAND: f64 = 0.2;
+
+/// Capacity applies at the first sample; the floor is the one memqosd confirmed.
+pub(super) fn judge(allocation: &Bundle, sample: Option<&BundleTelemetry>) -> Health<BundleChange> {
+    let achieved = sample.map_or(allocation.achieved_gbs, |it| it.achieved_gbs);
+    let floor = allocation.memory.floor_gbs;
+    let is_lapsed = allocation.lapsed || sample.is_some_and(|it| it.lapsed);
+    let fault = if is_lapsed {
+        let message = "its lease lapsed; bandwidth returns with the next renewal".to_owned();
+        Some((not_ready::BELOW_FLOOR, message))
+    } else if achieved < f64::from(floor) {
+        Some((not_ready::BELOW_FLOOR, format!("{achieved} of {floor} GB/s")))
+    } else {
+        None
+    };
+    Health { fault, ..Health::default() }
+}
+
+pub(super) fn status(
+    allocation: Option<&Bundle>,
+    sample: Option<&BundleTelemetry>,
+    common: Common,
+) -> MemoryBundleStatus {
+    let Common { phase, generation, conditions, attestation_expires_at } = common;
+    let sample = sample.filter(|_| allocation.is_some());
+    // The daemon counts all pages since the allocation; the larger count is the later one.
+    let moved = allocation.map(|it| it.moved_pages.max(sample.map_or(0, |it| it.moved_pages)));
+    MemoryBundleStatus {
+        phase: Some(phase),
+        observed_generation: Some(generation),
+        ffm_handle: allocation.map(|it| it.ffm_handle.clone()),
+        achieved_gbs: sample.map(|it| it.achieved_gbs).or(allocation.map(|it| it.achieved_gbs)),
+        floor_gbs: allocation.map(|it| f64::from(it.memory.floor_gbs)),
+        moved_pages: moved.map(|it| i64::try_from(it).unwrap_or(i64::MAX)),
+        tail_p99_ms: sample.and_then(|it| it.tail_p99_ms),
+        attestation_expires_at: attestation_expires_at.map(Time),
+        // The scheduler's.
+        in_use: None,
+        in_use_by: Vec::new(),
+        conditions,
+    }
+}
+
+pub(super) fn status_unknown(object: &crds::MemoryBundle, common: Common) -> MemoryBundleStatus {
+    let old = object.status.clone().unwrap_or_default();
+    MemoryBundleStatus {
+        ffm_handle: old.ffm_handle,
+        achieved_gbs: old.achieved_gbs,
+        floor_gbs: old.floor_gbs,
+        moved_pages: old.moved_pages,
+        tail_p99_ms: old.tail_p99_ms,
+        ..status(None, None, common)
+    }
+}
+
+pub(super) fn drift(object: &crds::MemoryBundle, next: &MemoryBundleStatus) -> Drift {
+    let empty = MemoryBundleStatus::default();
+    let old = object.status.as_ref().unwrap_or(&empty);
+    let floor = next.floor_gbs.unwrap_or_else(|| f64::from(object.spec.bandwidth_floor_gbs));
+    let crosses = |status: &MemoryBundleStatus| status.achieved_gbs.is_some_and(|it| it < floor);
+    let seconds = |status: &MemoryBundleStatus| {
+        status.attestation_expires_at.as_ref().map(|it| it.0.as_second())
+    };
+    if old.phase != next.phase
+        || old.observed_generation != next.observed_generation
+        || (next.ffm_handle.is_some() && old.ffm_handle != next.ffm_handle)
+        || (next.floor_gbs.is_some() && old.floor_gbs != next.floor_gbs)
+        || (seconds(next).is_some() && seconds(old) != seconds(next))
+        || (next.achieved_gbs.is_some() && crosses(old) != crosses(next))
+    {
+        return Drift::Turning;
+    }
+    let moved = |old: Option<f64>, next: Option<f64>, by: f64| match (old, next) {
+        (Some(old), Some(next)) => (next - old).abs() > by,
+        (None, Some(_)) => true,
+        (_, None) => false,
+    };
+    let tail = old.tail_p99_ms.unwrap_or_default().abs() * TAIL_DEADBAND;
+    let has_moved = moved(old.achieved_gbs, next.achieved_gbs, floor * BANDWIDTH_DEADBAND)
+        || moved(old.tail_p99_ms, next.tail_p99_ms, tail)
+        || (next.moved_pages.is_some() && old.moved_pages != next.moved_pages);
+    let conditions = conditions_drift(&old.conditions, &next.conditions);
+    conditions.max(if has_moved { Drift::Reading } else { Drift::None })
+}
