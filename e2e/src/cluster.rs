@@ -66,6 +66,17 @@ impl Cluster {
             .await
     }
 
+    /// The same, with its own simulated daemons and the controllers that work with them.
+    pub async fn start_scheduler_with_daemons(&self) -> Result<SchedulerProcess> {
+        let backends = ["--backends", "simulated"];
+        SchedulerProcess::start_binary(
+            &self.scheduler_binary,
+            &self.scheduler_kubeconfig,
+            &backends,
+        )
+        .await
+    }
+
     pub fn pods(&self, namespace: &str) -> Api<Pod> {
         Api::namespaced(self.admin.clone(), namespace)
     }

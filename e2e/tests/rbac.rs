@@ -36,7 +36,7 @@ const fn right(
     Right { namespace, group, resource, verbs }
 }
 
-const NEEDED: [Right; 11] = [
+const NEEDED: [Right; 15] = [
     right(ELSEWHERE, "", "pods", &READING),
     right(ELSEWHERE, "", "pods/binding", &["create"]),
     right(ELSEWHERE, "", "pods/status", &["patch"]),
@@ -45,8 +45,12 @@ const NEEDED: [Right; 11] = [
     right(ELSEWHERE, "corridoros.io", "corridors", &READING),
     right(ELSEWHERE, "corridoros.io", "memorybundles", &READING),
     right(ELSEWHERE, "corridoros.io", "attestationpolicies", &READING),
+    right(ELSEWHERE, "corridoros.io", "corridors", &["patch"]),
+    right(ELSEWHERE, "corridoros.io", "memorybundles", &["patch"]),
     right(ELSEWHERE, "corridoros.io", "corridors/status", &["patch"]),
     right(ELSEWHERE, "corridoros.io", "memorybundles/status", &["patch"]),
+    right(ELSEWHERE, "corridoros.io", "attestationpolicies/status", &["patch"]),
+    right(SYSTEM_NAMESPACE, "coordination.k8s.io", "leases", &["create"]),
     right(SYSTEM_NAMESPACE, "coordination.k8s.io", "leases", &READING),
 ];
 
@@ -64,15 +68,15 @@ const REFUSED: [Right; 23] = [
     right(ELSEWHERE, "", "configmaps", &READING),
     right(ELSEWHERE, "", "namespaces", &READING),
     right(ELSEWHERE, "", "events", &READING),
-    right(ELSEWHERE, "corridoros.io", "corridors", &CHANGING),
+    right(ELSEWHERE, "corridoros.io", "corridors", &["create", "update", "delete"]),
     right(ELSEWHERE, "corridoros.io", "corridors/status", &["update"]),
-    right(ELSEWHERE, "corridoros.io", "attestationpolicies/status", &["update", "patch"]),
-    right(ELSEWHERE, "corridoros.io", "memorybundles", &CHANGING),
+    right(ELSEWHERE, "corridoros.io", "attestationpolicies/status", &["update"]),
+    right(ELSEWHERE, "corridoros.io", "memorybundles", &["create", "update", "delete"]),
     right(ELSEWHERE, "corridoros.io", "attestationpolicies", &CHANGING),
     right(ELSEWHERE, "corridoros.io", "corridors", &["override"]),
     right(ELSEWHERE, "coordination.k8s.io", "leases", &READING),
     right("kube-system", "coordination.k8s.io", "leases", &READING),
-    right(SYSTEM_NAMESPACE, "coordination.k8s.io", "leases", &CHANGING),
+    right(SYSTEM_NAMESPACE, "coordination.k8s.io", "leases", &["update", "patch", "delete"]),
     right(ELSEWHERE, "rbac.authorization.k8s.io", "clusterrolebindings", &CHANGING),
 ];
 

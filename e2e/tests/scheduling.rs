@@ -62,6 +62,11 @@ async fn releasing_corridor_drains() {
 }
 
 #[tokio::test]
+async fn corridor_and_bundle_live_and_end() {
+    run(scenarios::corridor_and_bundle_live_and_end).await;
+}
+
+#[tokio::test]
 async fn held_pods_bind_in_order() {
     run(scenarios::held_pods_bind_in_order).await;
 }

@@ -39,9 +39,33 @@ pub struct RunArgs {
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:10260", value_parser = loopback)]
     pub http: SocketAddr,
 
+    /// The daemons behind Corridors and MemoryBundles: none, simulated inside this process, or over
+    /// HTTP. With none, no controller runs, and whoever writes the objects' status is believed.
+    #[arg(long, value_name = "WHICH", default_value = "none")]
+    pub backends: BackendsArg,
+
+    /// Where corrd answers, with --backends http.
+    #[arg(long, value_name = "URL")]
+    pub corrd_url: Option<String>,
+
+    /// Where memqosd answers, with --backends http.
+    #[arg(long, value_name = "URL")]
+    pub memqosd_url: Option<String>,
+
+    /// The `cluster` label of metrics.
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub cluster_name: String,
+
     /// Breaks ties between equally good nodes; the same seed and events give the same decisions.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum BackendsArg {
+    None,
+    Simulated,
+    Http,
 }
 
 #[derive(Debug, clap::Args)]

@@ -2,6 +2,7 @@
 //! and turns the result into an exit code.
 
 mod args;
+mod backends;
 mod client;
 mod daemons;
 mod demo;

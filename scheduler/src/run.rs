@@ -3,11 +3,14 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use controllers::{Controllers, Settings};
 use driver::{Driver, DriverError, Health, Metrics};
 use engine::EngineConfig;
+use futures::{FutureExt, TryFutureExt};
 use tracing::info;
 
 use crate::args::RunArgs;
+use crate::backends::{self, BackendsError};
 use crate::client::{self, ClientError};
 use crate::http::{self, Status};
 use crate::{BAD_CONFIGURATION, FAILURE, stop};
@@ -23,6 +26,10 @@ pub enum RunError {
     #[error("cannot serve HTTP on {address}: {source}; choose another address with --http")]
     Http { address: SocketAddr, source: std::io::Error },
     #[error(transparent)]
+    Backends(#[from] BackendsError),
+    #[error(transparent)]
+    Controllers(#[from] controllers::RunError),
+    #[error(transparent)]
     Driver(#[from] DriverError),
 }
 
@@ -30,16 +37,30 @@ impl RunError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Client(_) => BAD_CONFIGURATION,
-            Self::Signals(_) | Self::Metrics(_) | Self::Http { .. } | Self::Driver(_) => FAILURE,
+            Self::Backends(error) => error.exit_code(),
+            Self::Signals(_)
+            | Self::Metrics(_)
+            | Self::Http { .. }
+            | Self::Controllers(_)
+            | Self::Driver(_) => FAILURE,
         }
     }
 }
 
 pub async fn run(args: RunArgs) -> Result<(), RunError> {
-    let stop = stop::requested().map_err(RunError::Signals)?;
+    let stop = stop::requested().map_err(RunError::Signals)?.shared();
     let client = client::connect(args.kubeconfig.as_deref()).await?;
+    let chosen = backends::choose(&args).await?;
+    let settings = Settings { cluster_name: args.cluster_name.clone(), ..Settings::default() };
+    let controllers = chosen
+        .as_ref()
+        .map(|chosen| Controllers::new(client.clone(), chosen.backends.clone(), settings));
     let (health, metrics) = (Arc::new(Health::default()), Arc::new(Metrics::new()?));
-    let status = Status { health: health.clone(), metrics: metrics.clone() };
+    let status = Status {
+        health: health.clone(),
+        metrics: metrics.clone(),
+        controllers: controllers.as_ref().map(Controllers::metrics),
+    };
     let address = http::serve(args.http, status)
         .await
         .map_err(|source| RunError::Http { address: args.http, source })?;
@@ -50,7 +71,20 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
         "started"
     );
     let config = EngineConfig { seed: args.seed, ..EngineConfig::default() };
-    Driver::new(client, config, metrics, health).run(stop).await?;
+    let driver = Driver::new(client, config, metrics, health).run(stop.clone());
+    match controllers {
+        None => driver.await?,
+        // Neither half runs on without the other: whoever starts this process again starts both.
+        Some(controllers) => {
+            tokio::try_join!(
+                driver.map_err(RunError::from),
+                controllers.run(stop).map_err(RunError::from)
+            )?;
+        }
+    }
+    if let Some(chosen) = chosen {
+        chosen.stop().await;
+    }
     info!("stopped");
     Ok(())
 }

@@ -47,6 +47,7 @@ on_the_in_memory_api! {
     pod_waits_for_its_corridor
     pod_waits_for_corridor_and_bundle
     releasing_corridor_drains
+    corridor_and_bundle_live_and_end
     held_pods_bind_in_order
     stale_backend_holds_pods
     pods_that_cannot_be_placed_say_why

@@ -7,6 +7,7 @@
 mod bundles;
 mod corridors;
 mod crashes;
+mod daemons;
 mod draining;
 mod lines;
 mod placing;
@@ -16,6 +17,7 @@ mod stopping;
 pub use bundles::pod_waits_for_corridor_and_bundle;
 pub use corridors::pod_waits_for_its_corridor;
 pub use crashes::killed_in_the_middle_of_500_pods;
+pub use daemons::corridor_and_bundle_live_and_end;
 pub use draining::releasing_corridor_drains;
 pub use lines::{held_pods_bind_in_order, stale_backend_holds_pods};
 pub use placing::{fifty_pods_over_five_nodes, pod_that_fits_nowhere_says_why};

@@ -87,7 +87,7 @@ impl Scene {
         let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await?;
         let client = client::from_config(config)?;
         let (health, metrics) = (Arc::new(Health::default()), Arc::new(Metrics::new()?));
-        let status = Status { health: health.clone(), metrics: metrics.clone() };
+        let status = Status { health: health.clone(), metrics: metrics.clone(), controllers: None };
         let http = http::serve(anywhere, status).await?;
         let engine = EngineConfig { seed, ..EngineConfig::default() };
         let driver = Driver::new(client.clone(), engine, metrics, health);
