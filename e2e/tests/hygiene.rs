@@ -33,7 +33,10 @@ struct Held {
 
 impl Holder {
     fn start() -> Self {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_control-plane"))
+        // Whoever runs tests in the background of a shell without job control hands down an ignored
+        // SIGINT, and a process that ignores it cannot be interrupted.
+        let mut process = Command::new("env")
+            .args(["--default-signal=INT", env!("CARGO_BIN_EXE_control-plane")])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             // One of them panics, as it should.
