@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Doing as _, Error, Result};
 
 /// What a control plane of tests needs. The build adds kube-scheduler, for comparisons.
-const NEEDED: [&str; 3] = ["etcd", "kube-apiserver", "kubectl"];
+const NEEDED: [&str; 4] = ["etcd", "kube-apiserver", "kube-controller-manager", "kubectl"];
 
 const GO_MOD: &str = include_str!("../control-plane/go.mod");
 const MODULE_DIR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/control-plane");
@@ -172,7 +172,7 @@ fn build(versions: &Versions, cache: &Path, folder: &Path) -> Result<()> {
         "-s -w -X k8s.io/component-base/version.gitVersion={version}",
         version = versions.kubernetes
     );
-    let commands = ["kube-apiserver", "kube-scheduler", "kubectl"]
+    let commands = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"]
         .map(|command| format!("{KUBERNETES_MODULE}/cmd/{command}"));
     // A trailing slash makes `go build` name each output after its command.
     let mut into_folder = partial.path().as_os_str().to_owned();
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn assets_without_a_program_are_refused_by_name() {
         let folder = tempfile::tempdir().unwrap();
-        for program in ["etcd", "kubectl"] {
+        for program in ["etcd", "kube-controller-manager", "kubectl"] {
             fs::write(folder.path().join(program), "").unwrap();
         }
         let refusal = Binaries::from_assets(folder.path().to_owned()).unwrap_err().to_string();
