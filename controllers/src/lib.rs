@@ -13,6 +13,7 @@
 mod attestation;
 mod attestation_policy;
 mod board;
+mod configuration;
 mod context;
 mod corridor;
 mod feed;
@@ -34,6 +35,9 @@ use thiserror::Error;
 use tokio::task::JoinSet;
 
 use crate::attestation_policy::PolicyController;
+pub use crate::configuration::{
+    BackendsConfiguration, ConfigurationError, CorridorConfiguration, TlsConfiguration,
+};
 use crate::context::Context;
 use crate::corridor::Corridors;
 use crate::life::LifeController;

@@ -40,6 +40,8 @@ pub use schedule::{Day, Schedule, Window};
 pub const GROUP: &str = "corridoros.io";
 /// The one served version.
 pub const VERSION: &str = "v1alpha1";
+/// `apiVersion` of every object here, and of our configuration.
+pub const API_VERSION: &str = "corridoros.io/v1alpha1";
 
 /// What a Pod puts into `spec.schedulerName` to be placed by us.
 pub const SCHEDULER_NAME: &str = "corridor-scheduler";

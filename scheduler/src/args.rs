@@ -31,6 +31,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
 
+    /// Settings: YAML documents of kind KubeSchedulerConfiguration (the file of kube-scheduler; ours
+    /// are the args of the plugin Corridor) and CorridorConfiguration.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
     /// Several replicas with one leader. Not available yet: run one replica.
     #[arg(long, value_name = "BOOL", default_value = "false", action = clap::ArgAction::Set, value_parser = leader_elect)]
     pub leader_elect: bool,
@@ -40,7 +45,7 @@ pub struct RunArgs {
     pub http: SocketAddr,
 
     /// The daemons behind Corridors and MemoryBundles: none, simulated inside this process, or over
-    /// HTTP. With none, no controller runs, and whoever writes the objects' status is believed.
+    /// HTTP. With none, nothing is allocated, and whoever writes the objects' status is believed.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub backends: BackendsArg,
 
@@ -51,6 +56,10 @@ pub struct RunArgs {
     /// Where memqosd answers, with --backends http.
     #[arg(long, value_name = "URL")]
     pub memqosd_url: Option<String>,
+
+    /// Where attestd answers, with --backends http. Its tickets are verified with the keys in --config.
+    #[arg(long, value_name = "URL")]
+    pub attestd_url: Option<String>,
 
     /// The `cluster` label of metrics.
     #[arg(long, value_name = "NAME", default_value = "default")]
@@ -74,7 +83,7 @@ pub struct DemoArgs {
     #[arg(long)]
     pub once: bool,
 
-    /// The story's chance: tie-breaks and the corridor's noise.
+    /// The story's chance: tie-breaks and the daemons' readings.
     #[arg(long, value_name = "N", default_value_t = 7)]
     pub seed: u64,
 }
@@ -92,6 +101,14 @@ pub struct DaemonsArgs {
     /// Serve /admin too, which changes capacities and injects faults.
     #[arg(long)]
     pub enable_admin: bool,
+
+    /// An allocation is lost when its lease is not renewed for this long.
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub lease_ttl_seconds: u64,
+
+    /// How long an attestation ticket is good.
+    #[arg(long, value_name = "N", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub ticket_ttl_seconds: u64,
 
     /// The same seed gives the same readings and the same signing keys.
     #[arg(long, value_name = "N", default_value_t = 0)]

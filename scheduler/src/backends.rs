@@ -1,10 +1,11 @@
 //! The daemons that the controllers work with.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use controllers::Backends;
+use controllers::{Backends, BackendsConfiguration, CorridorConfiguration, TlsConfiguration};
 use daemons::Endpoint;
-use daemons::client::{AddressError, Patience};
+use daemons::client::{AddressError, Identity, Patience};
 use daemons::simulated::{SimulatedConfig, SimulatedDaemons, StartError};
 use daemons::ticket::{KeyError, TrustedKeys};
 
@@ -15,18 +16,24 @@ use crate::{BAD_CONFIGURATION, FAILURE};
 pub enum BackendsError {
     #[error("--backends http needs --corrd-url, --memqosd-url or both")]
     NoUrl,
-    #[error("{flag} cannot be used: {source}")]
-    BadUrl { flag: &'static str, source: AddressError },
+    #[error("{name} cannot be used: {source}")]
+    BadUrl { name: &'static str, source: AddressError },
+    #[error("backends.tls: {path}: {source}")]
+    Tls { path: PathBuf, source: std::io::Error },
+    #[error("attestation.trustedKeys: {0}")]
+    TrustedKeys(#[source] KeyError),
     #[error("the simulated daemons cannot start: {0}")]
     Simulated(#[from] StartError),
     #[error("the simulated attestd's keys cannot be read: {0}")]
-    Keys(#[from] KeyError),
+    Keys(#[source] KeyError),
 }
 
 impl BackendsError {
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::NoUrl | Self::BadUrl { .. } => BAD_CONFIGURATION,
+            Self::NoUrl | Self::BadUrl { .. } | Self::Tls { .. } | Self::TrustedKeys(_) => {
+                BAD_CONFIGURATION
+            }
             Self::Simulated(_) | Self::Keys(_) => FAILURE,
         }
     }
@@ -39,6 +46,11 @@ pub struct Chosen {
 }
 
 impl Chosen {
+    /// Those inside this process, if there are any.
+    pub fn simulated(&self) -> Option<&SimulatedDaemons> {
+        self.simulated.as_ref()
+    }
+
     pub async fn stop(self) {
         if let Some(simulated) = self.simulated {
             simulated.stop().await;
@@ -46,12 +58,15 @@ impl Chosen {
     }
 }
 
-/// `None` when no backend is asked for.
-pub async fn choose(args: &RunArgs) -> Result<Option<Chosen>, BackendsError> {
+/// Without daemons the controllers still run, and say that nothing can be allocated.
+pub async fn choose(
+    args: &RunArgs,
+    configuration: &CorridorConfiguration,
+) -> Result<Chosen, BackendsError> {
     match args.backends {
-        BackendsArg::None => Ok(None),
-        BackendsArg::Simulated => simulated(args.seed).await.map(Some),
-        BackendsArg::Http => over_http(args).map(Some),
+        BackendsArg::None => Ok(Chosen { backends: Backends::default(), simulated: None }),
+        BackendsArg::Simulated => simulated(args.seed).await,
+        BackendsArg::Http => over_http(args, configuration),
     }
 }
 
@@ -59,31 +74,58 @@ pub async fn choose(args: &RunArgs) -> Result<Option<Chosen>, BackendsError> {
 pub async fn simulated(seed: u64) -> Result<Chosen, BackendsError> {
     let config = SimulatedConfig { seed, ..SimulatedConfig::default() };
     let daemons = SimulatedDaemons::start(config).await?;
-    let endpoint = Arc::new(endpoint("--backends simulated", &daemons.url())?);
+    let url = daemons.url();
+    let endpoint = Endpoint::new(&url, Patience::default());
+    let endpoint = Arc::new(
+        endpoint
+            .map_err(|source| BackendsError::BadUrl { name: "--backends simulated", source })?,
+    );
     let backends = Backends {
         corrd: Some(endpoint.clone()),
         memqosd: Some(endpoint.clone()),
         attestd: Some(endpoint),
-        trusted_keys: TrustedKeys::read(daemons.trusted_keys())?,
+        trusted_keys: TrustedKeys::read(daemons.trusted_keys()).map_err(BackendsError::Keys)?,
     };
     Ok(Chosen { backends, simulated: Some(daemons) })
 }
 
-fn over_http(args: &RunArgs) -> Result<Chosen, BackendsError> {
-    if args.corrd_url.is_none() && args.memqosd_url.is_none() {
+fn over_http(
+    args: &RunArgs,
+    configuration: &CorridorConfiguration,
+) -> Result<Chosen, BackendsError> {
+    let BackendsConfiguration { corrd_url, memqosd_url, attestd_url, tls } =
+        &configuration.backends;
+    let identity = tls.as_ref().map(identity).transpose()?;
+    let endpoint = |name, flag: &Option<String>, configured: &Option<String>| {
+        let Some(url) = flag.as_ref().or(configured.as_ref()) else { return Ok(None) };
+        Endpoint::with_identity(url, Patience::default(), identity.as_ref())
+            .map(|endpoint| Some(Arc::new(endpoint)))
+            .map_err(|source| BackendsError::BadUrl { name, source })
+    };
+    let corrd = endpoint("--corrd-url", &args.corrd_url, corrd_url)?;
+    let memqosd = endpoint("--memqosd-url", &args.memqosd_url, memqosd_url)?;
+    let attestd = endpoint("--attestd-url", &args.attestd_url, attestd_url)?;
+    if corrd.is_none() && memqosd.is_none() {
         return Err(BackendsError::NoUrl);
     }
-    let mut backends = Backends::default();
-    if let Some(url) = &args.corrd_url {
-        backends.corrd = Some(Arc::new(endpoint("--corrd-url", url)?));
-    }
-    if let Some(url) = &args.memqosd_url {
-        backends.memqosd = Some(Arc::new(endpoint("--memqosd-url", url)?));
-    }
+    let trusted_keys = TrustedKeys::read(&configuration.attestation.trusted_keys)
+        .map_err(BackendsError::TrustedKeys)?;
+    let backends = Backends {
+        corrd: corrd.map(|it| it as _),
+        memqosd: memqosd.map(|it| it as _),
+        attestd: attestd.map(|it| it as _),
+        trusted_keys,
+    };
     Ok(Chosen { backends, simulated: None })
 }
 
-fn endpoint(flag: &'static str, url: &str) -> Result<Endpoint, BackendsError> {
-    let bad = |source| BackendsError::BadUrl { flag, source };
-    Endpoint::new(url, Patience::default()).map_err(bad)
+fn identity(tls: &TlsConfiguration) -> Result<Identity, BackendsError> {
+    let read = |path: &PathBuf| {
+        std::fs::read(path).map_err(|source| BackendsError::Tls { path: path.clone(), source })
+    };
+    Ok(Identity {
+        ca: read(&tls.ca_file)?,
+        certificate: read(&tls.cert_file)?,
+        key: read(&tls.key_file)?,
+    })
 }

@@ -16,8 +16,8 @@ use tokio::net::TcpListener;
 pub struct Status {
     pub health: Arc<Health>,
     pub metrics: Arc<Metrics>,
-    /// The series of Corridors and MemoryBundles, where controllers run.
-    pub controllers: Option<Arc<controllers::Metrics>>,
+    /// The series of Corridors and MemoryBundles.
+    pub controllers: Arc<controllers::Metrics>,
 }
 
 /// Serves until the process ends. Returns the address, which a port of 0 leaves to the system.
@@ -46,7 +46,7 @@ async fn readyz(State(status): State<Status>) -> Response {
 async fn metrics(State(status): State<Status>) -> Response {
     let mut text = Vec::new();
     let mut families = status.metrics.registry.gather();
-    families.extend(status.controllers.iter().flat_map(|metrics| metrics.gather()));
+    families.extend(status.controllers.gather());
     match TextEncoder::new().encode(&families, &mut text) {
         Ok(()) => ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text)
             .into_response(),

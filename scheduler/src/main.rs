@@ -4,6 +4,7 @@
 mod args;
 mod backends;
 mod client;
+mod configuration;
 mod daemons;
 mod demo;
 mod http;

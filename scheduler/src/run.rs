@@ -7,16 +7,19 @@ use controllers::{Controllers, Settings};
 use driver::{Driver, DriverError, Health, Metrics};
 use engine::EngineConfig;
 use futures::{FutureExt, TryFutureExt};
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::args::RunArgs;
 use crate::backends::{self, BackendsError};
 use crate::client::{self, ClientError};
+use crate::configuration::{Configuration, ConfigurationError};
 use crate::http::{self, Status};
 use crate::{BAD_CONFIGURATION, FAILURE, stop};
 
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
+    #[error(transparent)]
+    Configuration(#[from] ConfigurationError),
     #[error(transparent)]
     Client(#[from] ClientError),
     #[error("cannot listen for signals: {0}")]
@@ -36,7 +39,7 @@ pub enum RunError {
 impl RunError {
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Client(_) => BAD_CONFIGURATION,
+            Self::Client(_) | Self::Configuration(_) => BAD_CONFIGURATION,
             Self::Backends(error) => error.exit_code(),
             Self::Signals(_)
             | Self::Metrics(_)
@@ -49,17 +52,19 @@ impl RunError {
 
 pub async fn run(args: RunArgs) -> Result<(), RunError> {
     let stop = stop::requested().map_err(RunError::Signals)?.shared();
+    let configuration = Configuration::load(args.config.as_deref())?;
+    for note in &configuration.scheduler.notes {
+        warn!("configuration: {note}");
+    }
+    let chosen = backends::choose(&args, &configuration.corridor).await?;
     let client = client::connect(args.kubeconfig.as_deref()).await?;
-    let chosen = backends::choose(&args).await?;
-    let settings = Settings { cluster_name: args.cluster_name.clone(), ..Settings::default() };
-    let controllers = chosen
-        .as_ref()
-        .map(|chosen| Controllers::new(client.clone(), chosen.backends.clone(), settings));
+    let settings = Settings { cluster_name: args.cluster_name.clone(), ..configuration.settings };
+    let controllers = Controllers::new(client.clone(), chosen.backends.clone(), settings);
     let (health, metrics) = (Arc::new(Health::default()), Arc::new(Metrics::new()?));
     let status = Status {
         health: health.clone(),
         metrics: metrics.clone(),
-        controllers: controllers.as_ref().map(Controllers::metrics),
+        controllers: controllers.metrics(),
     };
     let address = http::serve(args.http, status)
         .await
@@ -70,21 +75,14 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
         http = %address,
         "started"
     );
-    let config = EngineConfig { seed: args.seed, ..EngineConfig::default() };
+    let config = EngineConfig { seed: args.seed, ..configuration.scheduler.engine };
     let driver = Driver::new(client, config, metrics, health).run(stop.clone());
-    match controllers {
-        None => driver.await?,
-        // Neither half runs on without the other: whoever starts this process again starts both.
-        Some(controllers) => {
-            tokio::try_join!(
-                driver.map_err(RunError::from),
-                controllers.run(stop).map_err(RunError::from)
-            )?;
-        }
-    }
-    if let Some(chosen) = chosen {
-        chosen.stop().await;
-    }
+    // Neither half runs on without the other: whoever starts this process again starts both.
+    tokio::try_join!(
+        driver.map_err(RunError::from),
+        controllers.run(stop).map_err(RunError::from)
+    )?;
+    chosen.stop().await;
     info!("stopped");
     Ok(())
 }

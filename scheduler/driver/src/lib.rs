@@ -7,6 +7,7 @@
 mod act;
 mod binding;
 mod clock;
+mod configuration;
 mod health;
 mod intake;
 mod metrics;
@@ -17,6 +18,7 @@ mod translate;
 mod watch;
 mod wire;
 
+pub use configuration::{ConfigurationError, KubeSchedulerConfiguration, SchedulerConfiguration};
 pub use health::{Health, KindState};
 pub use metrics::Metrics;
 pub use run::{Driver, DriverError};

@@ -1,20 +1,21 @@
 //! `corridor-scheduler demo`: the whole product with nothing installed.
 //!
-//! An in-memory API, five fake nodes, one corridor whose telemetry a script plays, and the
-//! scheduler itself, unchanged. The story is a test of its own: a step that does not happen ends
-//! it with an error.
+//! An in-memory API, five fake nodes, simulated daemons, and the scheduler with its controllers,
+//! unchanged: when the corridor degrades, it does so in corrd. The story is a test of its own: a step
+//! that does not happen ends it with an error.
 
 mod cast;
 mod narrator;
 mod story;
-mod telemetry;
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use controllers::{Controllers, Settings};
 use driver::{Driver, Health, Metrics};
 use engine::EngineConfig;
+use futures::FutureExt;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use sim::ApiServer;
 use tempfile::TempDir;
@@ -23,6 +24,7 @@ use tokio::sync::oneshot;
 use self::narrator::Narrator;
 use self::story::Story;
 use crate::args::DemoArgs;
+use crate::backends::{self, BackendsError, Chosen};
 use crate::client::{self, ClientError};
 use crate::http::{self, Status};
 use crate::stop;
@@ -37,6 +39,10 @@ pub enum DemoError {
     Kubeconfig(#[from] kube::config::KubeconfigError),
     #[error(transparent)]
     Client(#[from] ClientError),
+    #[error(transparent)]
+    Backends(#[from] BackendsError),
+    #[error("the simulated corrd refused a call: {0}")]
+    Corrd(String),
     #[error("the in-memory API refused a call: {0}")]
     Api(#[from] kube::Error),
     #[error("this did not happen within {seconds} s: {step}")]
@@ -49,7 +55,7 @@ pub async fn demo(args: DemoArgs) -> Result<(), DemoError> {
     let stop = stop::requested()?;
     let scene = Scene::set(args.seed).await?;
     let narrator = Narrator::new();
-    let mut story = Story::new(scene.client.clone(), narrator, args.seed);
+    let story = Story::new(scene.client.clone(), &scene.backends, narrator);
     let told = tokio::select! {
         told = story.tell() => told,
         () = stop => return scene.clear().await,
@@ -61,7 +67,7 @@ pub async fn demo(args: DemoArgs) -> Result<(), DemoError> {
     if !args.once {
         let stop = stop::requested()?;
         narrator.invite(&scene.kubeconfig_path(), scene.http);
-        story.keep_alive(stop).await;
+        stop.await;
     }
     scene.clear().await
 }
@@ -72,6 +78,7 @@ struct Scene {
     client: kube::Client,
     http: SocketAddr,
     folder: TempDir,
+    backends: Chosen,
     scheduler: tokio::task::JoinHandle<()>,
     stop_scheduler: oneshot::Sender<()>,
 }
@@ -87,20 +94,30 @@ impl Scene {
         let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await?;
         let client = client::from_config(config)?;
         let (health, metrics) = (Arc::new(Health::default()), Arc::new(Metrics::new()?));
-        let status = Status { health: health.clone(), metrics: metrics.clone(), controllers: None };
+        let backends = backends::simulated(seed).await?;
+        let controllers =
+            Controllers::new(client.clone(), backends.backends.clone(), Settings::default());
+        let status = Status {
+            health: health.clone(),
+            metrics: metrics.clone(),
+            controllers: controllers.metrics(),
+        };
         let http = http::serve(anywhere, status).await?;
         let engine = EngineConfig { seed, ..EngineConfig::default() };
         let driver = Driver::new(client.clone(), engine, metrics, health);
         let (stop_scheduler, stopped) = oneshot::channel();
         let scheduler = tokio::spawn(async move {
-            let stop = async {
-                let _ = stopped.await;
-            };
-            if let Err(error) = driver.run(stop).await {
+            let stop = stopped.map(drop).shared();
+            let (driver, controllers) =
+                tokio::join!(driver.run(stop.clone()), controllers.run(stop));
+            if let Err(error) = driver {
                 tracing::warn!(%error, "the scheduler did not stop in order");
             }
+            if let Err(error) = controllers {
+                tracing::warn!(%error, "the controllers did not stop in order");
+            }
         });
-        Ok(Self { api, client, http, folder, scheduler, stop_scheduler })
+        Ok(Self { api, client, http, folder, backends, scheduler, stop_scheduler })
     }
 
     fn kubeconfig_path(&self) -> String {
@@ -110,6 +127,7 @@ impl Scene {
     async fn clear(self) -> Result<(), DemoError> {
         let _ = self.stop_scheduler.send(());
         let _ = self.scheduler.await;
+        self.backends.stop().await;
         self.api.stop().await;
         self.folder.close()?;
         Ok(())

@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::tls::{self, Identity};
 use crate::error::DaemonError;
 use crate::refusal::{Refusal, RefusalReason};
 
@@ -44,8 +45,8 @@ impl Default for Patience {
 
 /// A daemon at a URL. Cheap to clone; clones share connections.
 ///
-/// `https` trusts the certificates of the operating system, or those in the file that the variable
-/// `SSL_CERT_FILE` names.
+/// Without an [`Identity`], `https` trusts the certificates of the operating system, or those in the
+/// file that the variable `SSL_CERT_FILE` names.
 #[derive(Clone)]
 pub struct Endpoint {
     base: String,
@@ -127,6 +128,15 @@ impl Answer {
 impl Endpoint {
     /// `url` as in `http://127.0.0.1:7080`, with a path if the daemon stands behind one.
     pub fn new(url: &str, patience: Patience) -> Result<Self, AddressError> {
+        Self::with_identity(url, patience, None)
+    }
+
+    /// The same with mutual TLS.
+    pub fn with_identity(
+        url: &str,
+        patience: Patience,
+        identity: Option<&Identity>,
+    ) -> Result<Self, AddressError> {
         let malformed = |why: &str| AddressError::Malformed { url: url.into(), why: why.into() };
         let uri: Uri = url.parse().map_err(|_| malformed("it is not a URL"))?;
         if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none() {
@@ -139,21 +149,12 @@ impl Endpoint {
         connector.enforce_http(false);
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(patience.connect));
-        let provider = rustls::crypto::ring::default_provider();
-        let builder = HttpsConnectorBuilder::new();
-        let builder = if uri.scheme_str() == Some("https") {
-            builder
-                .with_provider_and_native_roots(provider)
-                .map_err(|error| AddressError::Certificates { why: error.to_string() })?
-        } else {
-            // No certificate is ever looked at: do not fail where the system has none.
-            let tls = rustls::ClientConfig::builder_with_provider(provider.into())
-                .with_safe_default_protocol_versions()
-                .map_err(|error| AddressError::Certificates { why: error.to_string() })?
-                .with_root_certificates(rustls::RootCertStore::empty())
-                .with_no_client_auth();
-            builder.with_tls_config(tls)
-        };
+        let is_https = uri.scheme_str() == Some("https");
+        if identity.is_some() && !is_https {
+            return Err(malformed("certificates are configured, so it must begin with https://"));
+        }
+        let tls = tls::config(is_https, identity)?;
+        let builder = HttpsConnectorBuilder::new().with_tls_config(tls);
         let connector = builder.https_or_http().enable_http1().wrap_connector(connector);
         let client = Client::builder(TokioExecutor::new())
             .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)

@@ -38,7 +38,9 @@ use tokio::task::JoinHandle;
 
 pub use self::config::{Clock, Pools, SimulatedConfig, TierPool};
 use self::daemon::Daemon;
+use self::records::ForcedCorridor;
 pub use self::store::StoreError;
+use crate::refusal::Refusal;
 use crate::ticket::{KeyError, TrustedKey};
 
 /// How often leases and samples are looked at. A hundred times finer than a lease.
@@ -94,6 +96,18 @@ impl SimulatedDaemons {
     /// Looks at leases and samples at once, for tests that moved the clock.
     pub fn tick(&self) {
         self.daemon.tick();
+    }
+
+    /// Lets a path carry so much and no more; `None` gives it back to physics. The same as
+    /// `PUT /admin/corridors/{id}`, for whoever has the daemons in its own process.
+    pub async fn force_capacity(
+        &self,
+        corridor_id: &str,
+        achievable_gbps: Option<f64>,
+    ) -> Result<(), Refusal> {
+        let id = corridor_id.to_owned();
+        let forced = ForcedCorridor { achievable_gbps, ..ForcedCorridor::default() };
+        self.daemon.transact(move |ledger, _, _| ledger.plan_forced_corridor(&id, forced)).await
     }
 
     /// Stops serving and lets go of the state.
