@@ -91,10 +91,34 @@ pub(crate) async fn apply_status<K: Object>(
     object: &K,
     status: Value,
 ) -> kube::Result<K> {
+    let metadata = json!({ "name": object.name_any(), "uid": object.uid() });
+    apply(client, object, metadata, status).await
+}
+
+/// The same, provided that nobody else has changed the object meanwhile.
+pub(crate) async fn apply_status_unless_changed<K: Object>(
+    client: &Client,
+    object: &K,
+    status: Value,
+) -> kube::Result<K> {
+    let metadata = json!({
+        "name": object.name_any(),
+        "uid": object.uid(),
+        "resourceVersion": object.resource_version(),
+    });
+    apply(client, object, metadata, status).await
+}
+
+async fn apply<K: Object>(
+    client: &Client,
+    object: &K,
+    metadata: Value,
+    status: Value,
+) -> kube::Result<K> {
     let patch = json!({
         "apiVersion": K::api_version(&()),
         "kind": K::kind(&()),
-        "metadata": { "name": object.name_any(), "uid": object.uid() },
+        "metadata": metadata,
         "status": status,
     });
     let params = PatchParams::apply(crds::CONTROLLERS_MANAGER).force();

@@ -65,7 +65,8 @@ impl fmt::Debug for Controllers {
 
 impl Controllers {
     pub fn new(client: Client, backends: Backends, settings: Settings) -> Self {
-        Self { client, backends, settings, metrics: Arc::default() }
+        let metrics = Arc::new(Metrics::new(&settings.cluster_name));
+        Self { client, backends, settings, metrics }
     }
 
     /// The series that the controllers keep, to be served by whoever runs them.

@@ -36,11 +36,12 @@ const fn right(
     Right { namespace, group, resource, verbs }
 }
 
-const NEEDED: [Right; 15] = [
+const NEEDED: [Right; 16] = [
     right(ELSEWHERE, "", "pods", &READING),
     right(ELSEWHERE, "", "pods/binding", &["create"]),
     right(ELSEWHERE, "", "pods/status", &["patch"]),
     right(ELSEWHERE, "", "nodes", &READING),
+    right(ELSEWHERE, "", "namespaces", &READING),
     right(ELSEWHERE, "", "events", &["create"]),
     right(ELSEWHERE, "corridoros.io", "corridors", &READING),
     right(ELSEWHERE, "corridoros.io", "memorybundles", &READING),
@@ -66,7 +67,7 @@ const REFUSED: [Right; 23] = [
     right(SYSTEM_NAMESPACE, "", "secrets", &READING),
     right(SYSTEM_NAMESPACE, "", "serviceaccounts/token", &["create"]),
     right(ELSEWHERE, "", "configmaps", &READING),
-    right(ELSEWHERE, "", "namespaces", &READING),
+    right(ELSEWHERE, "", "namespaces", &CHANGING),
     right(ELSEWHERE, "", "events", &READING),
     right(ELSEWHERE, "corridoros.io", "corridors", &["create", "update", "delete"]),
     right(ELSEWHERE, "corridoros.io", "corridors/status", &["update"]),

@@ -60,7 +60,8 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     let client = client::connect(args.kubeconfig.as_deref()).await?;
     let settings = Settings { cluster_name: args.cluster_name.clone(), ..configuration.settings };
     let controllers = Controllers::new(client.clone(), chosen.backends.clone(), settings);
-    let (health, metrics) = (Arc::new(Health::default()), Arc::new(Metrics::new()?));
+    let (health, metrics) =
+        (Arc::new(Health::default()), Arc::new(Metrics::new(&args.cluster_name)?));
     let status = Status {
         health: health.clone(),
         metrics: metrics.clone(),

@@ -17,7 +17,7 @@ pub(super) fn allocate<'a>(
     Box::pin(async move {
         let (key, ask) = (request.key(), CorridorRequest { ticket, ..request });
         let allocation = corrd.allocate(&key, &ask).await?;
-        context.metrics.corridor_allocated(&context.settings.cluster_name, object);
+        context.metrics.corridor_allocated(object);
         Ok(allocation)
     })
 }

@@ -51,7 +51,7 @@ impl Kind for Corridors {
     }
 
     fn forget_metrics(context: &Context, object: &crds::Corridor) {
-        context.metrics.forget_corridor(&context.settings.cluster_name, object);
+        context.metrics.forget_corridor(object);
     }
 
     fn facts(object: &crds::Corridor) -> Facts {

@@ -141,7 +141,7 @@ async fn attest<K: Kind>(
     now: Timestamp,
 ) -> Result<K::Object, Failure> {
     let refuse = |message: String, label: &str| {
-        context.metrics.attestation_failed(device, label);
+        context.metrics.attestation_failed(&found.facts.namespace, device, label);
         Failure::Daemon(Trouble { step: Step::Attest, is_refusal: true, message })
     };
     let (Some(attestd), Some(requirement)) = (&context.backends.attestd, &found.requirement) else {
@@ -172,7 +172,7 @@ async fn attest<K: Kind>(
     let (keys, ticket) = (&context.backends.trusted_keys, &verified.ticket);
     attestation::verify(requirement, keys, holder, device, ticket, Some(&nonce), now)
         .map_err(|fault| refuse(fault.to_string(), fault.reason()))?;
-    context.metrics.attestation_passed(device);
+    context.metrics.attestation_passed(&facts.namespace, device);
     let annotations = json!({ annotations::ATTESTATION_TICKET: ticket });
     let metadata = json!({ "annotations": annotations });
     Ok(kubernetes::patch_metadata(&context.client, object, metadata).await?)

@@ -6,11 +6,13 @@
 use std::time::{Duration, Instant};
 
 use crds::Phase;
+use crds::condition::not_ready;
 use daemons::Owner;
 use jiff::Timestamp;
 use tracing::{debug, warn};
 
 use super::apply::{Failure, apply, trouble};
+use super::facts::Facts;
 use super::kind::{Common, Drift, Health, Kind};
 use super::observe::{Found, LISTING_AGE_MAX, Listing, observe};
 use super::plan::{self, Op, Plan, Step, Waits};
@@ -198,7 +200,7 @@ async fn say<K: Kind>(
     // Without a daemon somebody else may play it: only what nobody has described is described.
     let is_described = !matches!(facts.phase, None | Some(Phase::Pending));
     if !found.seen.has_backend && is_described && !facts.is_deleting {
-        return Ok(None);
+        return take_back::<K>(context, object, facts).await;
     }
     let view = view::<K>(context, found, health, plan, memory.trouble.as_ref());
     let is_unknown = found.seen.allocations.is_none();
@@ -228,12 +230,30 @@ async fn say<K: Kind>(
         return Ok(None);
     }
     let value = serde_json::to_value(&next).map_err(kube::Error::SerdeError)?;
-    let written = kubernetes::apply_status(&context.client, object, value).await?;
+    let written = if found.seen.has_backend {
+        kubernetes::apply_status(&context.client, object, value).await?
+    } else {
+        kubernetes::apply_status_unless_changed(&context.client, object, value).await?
+    };
     // Spread by a fifth, so that objects of one start do not write together for ever.
     let pause = context.settings.status_interval.mul_f64(0.8 + 0.4 * turn.chance);
     memory.routine_at = now.checked_add(pause).ok();
     tell::<K>(context, &written, facts.phase, &facts.conditions, &verdict).await;
     Ok(Some(written))
+}
+
+/// Somebody else describes the object: that no daemon is configured is not true any more.
+async fn take_back<K: Kind>(
+    context: &Context,
+    object: &K::Object,
+    facts: &Facts,
+) -> kube::Result<Option<K::Object>> {
+    let ready = crds::condition::find(&facts.conditions, crds::condition::READY);
+    if ready.is_none_or(|it| it.reason != not_ready::BACKEND_NOT_CONFIGURED) {
+        return Ok(None);
+    }
+    let nothing = serde_json::json!({});
+    kubernetes::apply_status_unless_changed(&context.client, object, nothing).await.map(Some)
 }
 
 fn view<'a, K: Kind>(

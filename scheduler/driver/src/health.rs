@@ -58,6 +58,7 @@ pub(crate) fn name(kind: Kind) -> &'static str {
         Kind::Pods => "pods",
         Kind::Objects(kind) => kind.crd(),
         Kind::Policies => "attestationpolicies.corridoros.io",
+        Kind::Namespaces => "namespaces",
         Kind::Backends => "leases.coordination.k8s.io",
     }
 }

@@ -13,7 +13,7 @@ use crate::run::{Driver, Input};
 use crate::tracker::{self, Tracker};
 use crate::translate;
 use crate::watch::{News, WatchNews};
-use crate::wire::{WireLease, WireNode, WireObjectCondition, WirePod, WirePolicy};
+use crate::wire::{WireLease, WireNamespace, WireNode, WireObjectCondition, WirePod, WirePolicy};
 
 impl Driver {
     pub(crate) fn take(&mut self, input: Input) {
@@ -79,6 +79,7 @@ impl Driver {
                 self.take_object(ObjectKind::MemoryBundle, news, translate::bundle);
             }
             WatchNews::Policy(news) => self.take_policy(news),
+            WatchNews::Namespace(news) => self.take_namespace(news),
             WatchNews::Lease(news) => self.take_lease(news),
         }
     }
@@ -220,6 +221,32 @@ impl Driver {
             }
             News::Absent => self.absent(Kind::Policies),
             News::Failed => self.count_failure(Kind::Policies),
+        }
+    }
+
+    fn take_namespace(&mut self, news: News<WireNamespace>) {
+        match news {
+            News::ListBegins => self.namespaces.begin_list(),
+            News::Seen(wire) => {
+                self.count(Kind::Namespaces);
+                if self.namespaces.seen(&wire.metadata).0 {
+                    let name = tracker::key(&wire.metadata).name;
+                    let labels = translate::labels(wire.metadata.labels.unwrap_or_default());
+                    self.handle(Event::NamespaceSeen { name, labels });
+                }
+            }
+            News::Gone(wire) => {
+                if let Some((key, _)) = self.namespaces.gone(&wire.metadata) {
+                    self.handle(Event::NamespaceGone(key.name));
+                }
+            }
+            News::ListEnds => {
+                for (key, _) in self.namespaces.end_list() {
+                    self.handle(Event::NamespaceGone(key.name));
+                }
+                self.synced(Kind::Namespaces);
+            }
+            News::Absent | News::Failed => self.count_failure(Kind::Namespaces),
         }
     }
 

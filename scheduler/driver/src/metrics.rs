@@ -1,9 +1,11 @@
 //! Every metric of the scheduler. Names and labels of kube-scheduler where the meaning is the same.
 
 use engine::Stats;
+use model::{Amount, ObjectKind, ObjectRef};
 use prometheus::core::Collector;
 use prometheus::{
-    Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+    GaugeVec, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
+    Registry,
 };
 
 /// The only profile so far: the scheduler's name.
@@ -16,6 +18,8 @@ pub struct Metrics {
     pending: IntGaugeVec,
     unschedulable: IntGaugeVec,
     cache: IntGaugeVec,
+    corridor_reserved: GaugeVec,
+    bundle_reserved: GaugeVec,
     quarantined: IntCounter,
     reports_dropped: IntCounter,
     pub(crate) bind_seconds: Histogram,
@@ -27,7 +31,8 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    pub fn new() -> Result<Self, prometheus::Error> {
+    /// `cluster`: the label by which one Prometheus tells several clusters apart.
+    pub fn new(cluster: &str) -> Result<Self, prometheus::Error> {
         let make = Maker { registry: Registry::new() };
         Ok(Self {
             attempts: make.counters(
@@ -49,6 +54,18 @@ impl Metrics {
                 "scheduler_cache_size",
                 "What the scheduler knows: nodes, pods on nodes, assumed_pods whose Binding is open.",
                 &["type"],
+            )?,
+            corridor_reserved: make.amounts(
+                "corridor_reserved_gbps",
+                "Bandwidth of a Corridor that bound Pods have reserved.",
+                cluster,
+                &["namespace", "corridor"],
+            )?,
+            bundle_reserved: make.amounts(
+                "ffm_reserved_gbs",
+                "Bandwidth of a MemoryBundle that bound Pods have reserved, in GB/s.",
+                cluster,
+                &["namespace", "bundle"],
             )?,
             quarantined: make.counter(
                 "corridor_quarantined_pods_total",
@@ -86,6 +103,23 @@ impl Metrics {
             )?,
             registry: make.registry,
         })
+    }
+
+    /// What is reserved of an object now; `None` when it is gone, and its series with it.
+    pub(crate) fn reserved(&self, object: &ObjectRef, reserved: Option<Amount>) {
+        let series = match object.kind {
+            ObjectKind::Corridor => &self.corridor_reserved,
+            ObjectKind::MemoryBundle => &self.bundle_reserved,
+        };
+        let labels = [&*object.key.namespace, &*object.key.name];
+        match reserved {
+            #[expect(clippy::cast_precision_loss, reason = "an amount on a graph")]
+            Some(reserved) => {
+                series.with_label_values(&labels).set(reserved.milli() as f64 / 1000.0);
+            }
+            // What was never set cannot be removed, and need not be.
+            None => drop(series.remove_label_values(&labels)),
+        }
     }
 
     /// Publishes the engine's counters.
@@ -151,6 +185,17 @@ impl Maker {
         self.registered(IntGaugeVec::new(Opts::new(name, help), labels)?)
     }
 
+    fn amounts(
+        &self,
+        name: &str,
+        help: &str,
+        cluster: &str,
+        labels: &[&str],
+    ) -> Result<GaugeVec, prometheus::Error> {
+        let opts = Opts::new(name, help).const_label("cluster", cluster);
+        self.registered(GaugeVec::new(opts, labels)?)
+    }
+
     /// A millisecond to half a minute.
     fn seconds(&self, name: &str, help: &str) -> Result<Histogram, prometheus::Error> {
         let buckets = prometheus::exponential_buckets(0.001, 2.0, 15)?;
@@ -180,7 +225,7 @@ mod tests {
 
     #[test]
     fn every_metric_has_a_name_and_a_help_text_and_publishing_twice_counts_once() {
-        let metrics = Metrics::new().unwrap();
+        let metrics = Metrics::new("here").unwrap();
         let stats = Stats { attempts_scheduled: 7, ..Stats::default() };
         metrics.publish(&stats);
         metrics.publish(&stats);

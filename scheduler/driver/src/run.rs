@@ -77,6 +77,7 @@ pub struct Driver {
     pub(crate) corridors: Tracker,
     pub(crate) bundles: Tracker,
     pub(crate) policies: Tracker,
+    pub(crate) namespaces: Tracker,
     pub(crate) leases: Tracker,
     /// When each backend last renewed its Lease, by its own clock.
     pub(crate) renewals: BTreeMap<ObjectKind, Timestamp>,
@@ -108,6 +109,7 @@ impl Driver {
             corridors: Tracker::default(),
             bundles: Tracker::default(),
             policies: Tracker::default(),
+            namespaces: Tracker::default(),
             leases: Tracker::default(),
             renewals: BTreeMap::new(),
             use_conditions: BTreeMap::new(),
@@ -153,6 +155,9 @@ impl Driver {
             self.report();
             more_to_do |= !self.stopping && self.slots.can_write() && self.engine.has_reports();
             self.metrics.publish(&self.engine.stats());
+            while let Some((object, reserved)) = self.engine.poll_reserved() {
+                self.metrics.reserved(&object, reserved);
+            }
         }
     }
 

@@ -12,7 +12,9 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tracing::{info, warn};
 
-use crate::wire::{WireBundle, WireCorridor, WireLease, WireNode, WirePod, WirePolicy};
+use crate::wire::{
+    WireBundle, WireCorridor, WireLease, WireNamespace, WireNode, WirePod, WirePolicy,
+};
 
 /// News of one resource.
 #[derive(Debug)]
@@ -33,6 +35,7 @@ pub(crate) enum WatchNews {
     Corridor(News<WireCorridor>),
     Bundle(News<WireBundle>),
     Policy(News<WirePolicy>),
+    Namespace(News<WireNamespace>),
     Lease(News<WireLease>),
 }
 
@@ -47,6 +50,7 @@ where
     everywhere(&mut watches, client, sender, WatchNews::Corridor);
     everywhere(&mut watches, client, sender, WatchNews::Bundle);
     everywhere(&mut watches, client, sender, WatchNews::Policy);
+    everywhere(&mut watches, client, sender, WatchNews::Namespace);
     // A field selector names one object, and there are a handful of Leases: all of them.
     let leases = Api::namespaced(client.clone(), crds::SYSTEM_NAMESPACE);
     watches.spawn(follow(leases, sender.clone(), |news| WatchNews::Lease(news).into()));

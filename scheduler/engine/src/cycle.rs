@@ -156,6 +156,7 @@ impl Engine {
             spec: pod.spec.clone(),
             resource_version: has_references.then(|| pod.resource_version.clone()),
             handles: handles.collect(),
+            ticket_hashes: objects.iter().filter_map(|it| it.ticket_hash.clone()).collect(),
             grant: has_references.then_some(grant),
         }
     }

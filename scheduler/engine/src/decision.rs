@@ -34,6 +34,8 @@ pub struct Bind {
     pub resource_version: Option<Arc<str>>,
     /// The daemons' handles of what the Pod refers to.
     pub handles: Vec<(ObjectKind, Arc<str>)>,
+    /// The hashes of their attestation tickets, in the same order, where there are any.
+    pub ticket_hashes: Vec<Arc<str>>,
     /// Set for Pods with references.
     pub grant: Option<Grant>,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Node, NodeName, ObjectKey, ObjectKind, ObjectRef, Pod, PodUid, Reservable};
+use model::{Labels, Node, NodeName, ObjectKey, ObjectKind, ObjectRef, Pod, PodUid, Reservable};
 
 #[derive(Clone, Debug)]
 pub enum Event {
@@ -20,6 +20,11 @@ pub enum Event {
         allowed_tenants: BTreeSet<Arc<str>>,
     },
     PolicyGone(ObjectKey),
+    NamespaceSeen {
+        name: Arc<str>,
+        labels: Labels,
+    },
+    NamespaceGone(Arc<str>),
     /// The Lease of the daemon behind this kind was renewed `age` ago, as of this event.
     BackendSeen {
         kind: ObjectKind,
@@ -54,16 +59,18 @@ pub enum Kind {
     Pods,
     Objects(ObjectKind),
     Policies,
+    Namespaces,
     Backends,
 }
 
 impl Kind {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Nodes,
         Self::Pods,
         Self::Objects(ObjectKind::Corridor),
         Self::Objects(ObjectKind::MemoryBundle),
         Self::Policies,
+        Self::Namespaces,
         Self::Backends,
     ];
 }

@@ -41,6 +41,12 @@ impl Engine {
         if !may_use {
             return Err(rejection.because(Cause::OtherNamespace));
         }
+        if let Some(object) =
+            known.filter(|object| !self.objects.may_share(&spec.namespace, object))
+        {
+            let domain = object.security_domain.clone();
+            return Err(rejection.because(Cause::OtherSecurityDomain { domain }));
+        }
         if known.is_some_and(|object| need.reserves() > object.floor_asked) {
             return Err(rejection.because(Cause::MoreThanFloor));
         }
@@ -84,6 +90,7 @@ impl Engine {
         let free = self.objects.promise(&need.object, self.now).is_ok_and(|promise| {
             let reserved = self.ledger.reserved(&promise.of.uid);
             self.sole_user(promise.of).is_none()
+                && self.objects.may_share(&spec.namespace, promise.of)
                 && need.reserves() <= promise.reservable.saturating_sub(reserved)
         });
         free && self.objects.may_use(&spec.namespace, &need.object.key.namespace)

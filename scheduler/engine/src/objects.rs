@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Amount, Instant, ObjectKey, ObjectKind, ObjectRef, ObjectUid, Phase, Reservable};
+use model::{
+    Amount, Instant, Labels, ObjectKey, ObjectKind, ObjectRef, ObjectUid, Phase, Reservable,
+    SECURITY_DOMAIN_LABEL,
+};
 
 use crate::line::Line;
 use crate::rejection::Cause;
@@ -23,6 +26,8 @@ pub(crate) struct Objects {
     fresh_until: BTreeMap<ObjectKind, Instant>,
     /// AttestationPolicies, with the namespaces that each lets in.
     tenants: BTreeMap<ObjectKey, BTreeSet<Arc<str>>>,
+    /// The security domain of each Namespace that has one.
+    domains: BTreeMap<Arc<str>, Arc<str>>,
 }
 
 /// What an object can promise to Pods, all together.
@@ -112,6 +117,26 @@ impl Objects {
 
     pub fn policy_gone(&mut self, policy: &ObjectKey) {
         self.tenants.remove(policy);
+    }
+
+    /// Whether the Namespace's security domain is another now.
+    pub fn namespace_seen(&mut self, name: Arc<str>, labels: &Labels) -> bool {
+        match labels.get(SECURITY_DOMAIN_LABEL).cloned() {
+            Some(domain) => self.domains.insert(name, domain.clone()) != Some(domain),
+            None => self.namespace_gone(&name),
+        }
+    }
+
+    pub fn namespace_gone(&mut self, name: &str) -> bool {
+        self.domains.remove(name).is_some()
+    }
+
+    /// Whether the namespace may share the object: its owner always, others of the same security
+    /// domain.
+    pub fn may_share(&self, namespace: &str, object: &Reservable) -> bool {
+        object.security_domain.is_empty()
+            || *object.object.key.namespace == *namespace
+            || self.domains.get(namespace) == Some(&object.security_domain)
     }
 
     /// Who may use whose object: its own namespace always, others if an AttestationPolicy of the

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use model::{Amount, FailurePolicy, Hold, NodeName, ObjectKey, ObjectRef, Phase};
 
@@ -182,6 +183,9 @@ pub struct ObjectRejection {
 pub enum Cause {
     NotInstalled,
     OtherNamespace,
+    OtherSecurityDomain {
+        domain: Arc<str>,
+    },
     NotFound,
     Releasing,
     NotReady,
@@ -206,6 +210,7 @@ impl Cause {
         match self {
             Self::NotInstalled => "NotInstalled",
             Self::OtherNamespace => "OtherNamespace",
+            Self::OtherSecurityDomain { .. } => "OtherSecurityDomain",
             Self::NotFound => "NotFound",
             Self::Releasing => "Releasing",
             Self::NotReady => "NotReady",
@@ -232,7 +237,9 @@ impl ObjectRejection {
     fn wake_on(&self) -> WakeOn {
         let object = self.object.clone();
         match (&self.cause, self.policy) {
-            (Cause::OtherNamespace, _) => WakeOn::PolicyChange { object },
+            (Cause::OtherNamespace | Cause::OtherSecurityDomain { .. }, _) => {
+                WakeOn::PolicyChange { object }
+            }
             (_, FailurePolicy::FailFast) => WakeOn::ObjectSpecChangeOrReady { object },
             (Cause::MoreThanFloor, _) => WakeOn::ObjectSpecChange { object },
             _ => WakeOn::ObjectFree { object, at_least: self.needed.unwrap_or_default() },
@@ -263,6 +270,9 @@ impl fmt::Display for ObjectRejection {
             Cause::NotFound => return f.write_str(" not found"),
             Cause::OtherNamespace => {
                 return f.write_str(" belongs to another namespace, which does not share it");
+            }
+            Cause::OtherSecurityDomain { domain } => {
+                return write!(f, ": only namespaces of security domain {domain:?} may share it");
             }
             Cause::Releasing => return f.write_str(": is being released"),
             Cause::InUse { by } => return write!(f, ": is not shareable and in use by {by}"),

@@ -170,12 +170,24 @@ impl CorridorBuilder {
             handle: Some("cor-1".into()),
             node_selector: Labels::new(),
             exclusive: false,
+            security_domain: "".into(),
+            ticket_hash: None,
             use_told: false,
         })
     }
 
     pub fn exclusive(mut self) -> Self {
         self.0.exclusive = true;
+        self
+    }
+
+    pub fn security_domain(mut self, domain: &str) -> Self {
+        self.0.security_domain = domain.into();
+        self
+    }
+
+    pub fn ticket_hash(mut self, hash: &str) -> Self {
+        self.0.ticket_hash = Some(hash.into());
         self
     }
 

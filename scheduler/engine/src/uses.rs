@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use model::{Instant, ObjectKey, ObjectRef, ObjectUid, Phase, PodUid};
+use model::{Amount, Instant, ObjectKey, ObjectRef, ObjectUid, Phase, PodUid};
 use priority_queue::PriorityQueue;
 
 use crate::decision::{ObjectUsed, Report};
@@ -21,6 +21,8 @@ pub(crate) struct Uses {
     changed: BTreeSet<ObjectRef>,
     told: BTreeMap<ObjectRef, Told>,
     later: PriorityQueue<ObjectRef, Reverse<Instant>>,
+    /// Of which the sum of reservations may be new to whoever shows it.
+    unmetered: BTreeSet<ObjectRef>,
 }
 
 #[derive(Debug)]
@@ -45,12 +47,14 @@ pub struct Facts {
 impl Uses {
     pub fn changed(&mut self, object: &ObjectRef) {
         self.changed.insert(object.clone());
+        self.unmetered.insert(object.clone());
     }
 
     pub fn forget(&mut self, object: &ObjectRef) {
         self.changed.remove(object);
         self.told.remove(object);
         self.later.remove(object);
+        self.unmetered.insert(object.clone());
     }
 
     /// What was told did not arrive.
@@ -79,6 +83,13 @@ impl Uses {
 }
 
 impl Engine {
+    /// The next object whose reservations may have changed, with their sum; `None` when it is gone.
+    pub fn poll_reserved(&mut self) -> Option<(ObjectRef, Option<Amount>)> {
+        let object = self.uses.unmetered.pop_first()?;
+        let reserved = self.objects.get(&object).map(|seen| self.ledger.reserved(&seen.uid));
+        Some((object, reserved))
+    }
+
     /// The next object of whose use there is something new to tell.
     pub(crate) fn use_report(&mut self) -> Option<Report> {
         while let Some(object) = self.uses.changed.pop_first() {

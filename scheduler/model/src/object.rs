@@ -47,6 +47,10 @@ impl fmt::Display for ObjectKind {
     }
 }
 
+/// The label of a Namespace that says which security domain it belongs to. Tenants cannot set it:
+/// Namespaces belong to administrators.
+pub const SECURITY_DOMAIN_LABEL: &str = "corridoros.io/securityDomain";
+
 /// Which object, by name. It need not exist.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectRef {
@@ -109,6 +113,10 @@ pub struct Reservable {
     pub node_selector: Labels,
     /// Only one Pod may use it: a bundle that is not shareable.
     pub exclusive: bool,
+    /// Only namespaces of this security domain may share it. Empty: every one that may use it.
+    pub security_domain: Arc<str>,
+    /// Hex SHA-256 of its attestation ticket, written on every Pod that is bound with it.
+    pub ticket_hash: Option<Arc<str>>,
     /// Its status says who uses it, truly or not any more.
     pub use_told: bool,
 }

@@ -93,10 +93,13 @@ impl Scene {
         let options = KubeConfigOptions::default();
         let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await?;
         let client = client::from_config(config)?;
-        let (health, metrics) = (Arc::new(Health::default()), Arc::new(Metrics::new()?));
+        let (health, metrics) = (Arc::new(Health::default()), Arc::new(Metrics::new("demo")?));
         let backends = backends::simulated(seed).await?;
-        let controllers =
-            Controllers::new(client.clone(), backends.backends.clone(), Settings::default());
+        let controllers = Controllers::new(
+            client.clone(),
+            backends.backends.clone(),
+            Settings { cluster_name: "demo".to_owned(), ..Settings::default() },
+        );
         let status = Status {
             health: health.clone(),
             metrics: metrics.clone(),

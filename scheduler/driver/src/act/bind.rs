@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crds::annotations::{CORRIDOR_ID, FFM_HANDLE, GRANT};
+use crds::annotations::{ATTESTATION_TICKET_HASH, CORRIDOR_ID, FFM_HANDLE, GRANT};
 use engine::Bind;
 use http::Method;
 use kube::Client;
@@ -66,6 +66,9 @@ fn annotations(bind: &Bind) -> BTreeMap<&'static str, String> {
             ObjectKind::MemoryBundle => FFM_HANDLE,
         };
         annotations.insert(annotation, handle.to_string());
+    }
+    if !bind.ticket_hashes.is_empty() {
+        annotations.insert(ATTESTATION_TICKET_HASH, bind.ticket_hashes.join(","));
     }
     annotations
 }
@@ -172,6 +175,7 @@ mod tests {
                 (ObjectKind::Corridor, "cor-1".into()),
                 (ObjectKind::MemoryBundle, "ffm-1".into()),
             ],
+            ticket_hashes: vec!["aa".into(), "bb".into()],
             grant: Some(Grant { corridor: Some(granted), bundle: None }),
         };
         let body = body(&bind, &annotations(&bind));
@@ -183,6 +187,8 @@ mod tests {
             body["metadata"]["annotations"]["corridoros.io/grant"],
             r#"{"v":1,"corridor":{"uid":"c","milliGbps":40000}}"#
         );
+        let hashes = &body["metadata"]["annotations"]["corridoros.io/attestationTicketHash"];
+        assert_eq!(hashes, "aa,bb");
         assert_eq!(body["target"]["name"], "n1");
     }
 }

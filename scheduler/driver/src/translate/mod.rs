@@ -15,6 +15,6 @@ pub(crate) use pod::pod;
 
 use crate::tracker::key;
 
-fn labels(map: std::collections::BTreeMap<String, String>) -> model::Labels {
+pub(crate) fn labels(map: std::collections::BTreeMap<String, String>) -> model::Labels {
     map.into_iter().map(|(key, value)| (key.into(), value.into())).collect()
 }

@@ -1,8 +1,12 @@
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crds::Phase as WirePhase;
+use crds::annotations::ATTESTATION_TICKET;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use model::{Amount, ObjectKind, ObjectRef, Phase, Reservable};
+use sha2::{Digest as _, Sha256};
 
 use super::{key, labels};
 use crate::wire::{WireBundle, WireCorridor, WirePolicy};
@@ -21,6 +25,8 @@ pub(crate) fn corridor(wire: WireCorridor) -> Reservable {
         handle: status.corridor_id.map(Into::into),
         node_selector: labels(spec.node_selector),
         exclusive: false,
+        security_domain: "".into(),
+        ticket_hash: ticket_hash(&metadata),
         use_told: status.in_use.is_some(),
     }
 }
@@ -39,12 +45,25 @@ pub(crate) fn bundle(wire: WireBundle) -> Reservable {
         handle: status.ffm_handle.map(Into::into),
         node_selector: labels(spec.node_selector),
         exclusive: !spec.shareable,
+        security_domain: spec.security_domain.into(),
+        ticket_hash: ticket_hash(&metadata),
         use_told: status.in_use.is_some(),
     }
 }
 
 pub(crate) fn allowed_tenants(wire: &WirePolicy) -> BTreeSet<Arc<str>> {
     wire.spec.allowed_tenants.iter().map(|tenant| tenant.as_str().into()).collect()
+}
+
+/// Pods carry the hash of the ticket that was good when they were bound, not the ticket itself.
+fn ticket_hash(metadata: &ObjectMeta) -> Option<Arc<str>> {
+    let ticket = metadata.annotations.as_ref()?.get(ATTESTATION_TICKET)?;
+    let digest = Sha256::digest(ticket.as_bytes());
+    let hex = digest.iter().fold(String::with_capacity(2 * digest.len()), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    });
+    Some(hex.into())
 }
 
 fn phase(phase: Option<WirePhase>) -> Phase {
@@ -77,6 +96,19 @@ mod tests {
         assert_eq!(corridor.measured, Amount::from_milli(120_500));
         assert_eq!(corridor.phase, Phase::Ready);
         assert_eq!(corridor.handle.as_deref(), Some("cor-7"));
+    }
+
+    #[test]
+    fn a_ticket_is_known_by_its_hash() {
+        let mut wire = json!({"metadata": {"namespace": "a", "name": "c"}, "spec": {"minGbps": 1}});
+        let hash = |wire: &serde_json::Value| {
+            corridor(serde_json::from_value(wire.clone()).unwrap()).ticket_hash
+        };
+        assert_eq!(hash(&wire), None);
+        wire["metadata"]["annotations"] = json!({"corridoros.io/attestationTicket": "abc"});
+        // The test vector of FIPS 180-2.
+        let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(hash(&wire).as_deref(), Some(expected));
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub(crate) struct WireBundleSpec {
     #[serde(rename = "bandwidthFloorGBs")]
     pub bandwidth_floor_gbs: f64,
     pub shareable: bool,
+    pub security_domain: String,
     pub node_selector: BTreeMap<String, String>,
 }
 

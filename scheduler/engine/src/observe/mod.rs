@@ -36,6 +36,16 @@ impl Engine {
                 self.objects.policy_gone(&policy);
                 self.policy_changed(&policy.namespace);
             }
+            Event::NamespaceSeen { name, labels } => {
+                if self.objects.namespace_seen(name, &labels) {
+                    self.domains_changed();
+                }
+            }
+            Event::NamespaceGone(name) => {
+                if self.objects.namespace_gone(&name) {
+                    self.domains_changed();
+                }
+            }
             Event::BackendSeen { kind, age } => self.backend_seen(kind, age),
             Event::BackendGone(kind) => {
                 self.objects.backend_gone(kind);

@@ -35,6 +35,15 @@ impl Engine {
         }
     }
 
+    /// A namespace belongs to another security domain than before: a rare event, so everybody who
+    /// was refused is asked again.
+    pub(super) fn domains_changed(&mut self) {
+        for object in self.objects.with_lines() {
+            self.wake_aside(&object, |wake| wake == WakeAside::PolicyChange);
+            self.queue_line_reports(&object);
+        }
+    }
+
     /// Whom the owner lets in has changed. Those already in line are asked again when their turn
     /// comes; those who were refused are asked now.
     pub(super) fn policy_changed(&mut self, owner: &str) {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Amount, Grant, Granted, ObjectKey, ObjectKind, Phase};
+use model::{Amount, Grant, Granted, ObjectKey, ObjectKind, Phase, SECURITY_DOMAIN_LABEL};
 
 use super::World;
 use crate::testkit::{CorridorBuilder, PodBuilder, bundle, corridor};
@@ -134,6 +134,42 @@ fn those_in_line_are_asked_again_when_the_owner_changes_its_mind() {
     assert!(world.bind_all().is_empty());
     let_in(&mut world, "owner", "guest");
     assert_eq!(world.bind_all(), ["p"]);
+}
+
+#[test]
+fn a_bundle_is_shared_only_within_its_security_domain() {
+    let mut world = World::with_nodes(5);
+    world.corridor(CorridorBuilder::bundle("owner/b1", 50).security_domain("red"));
+    let_in(&mut world, "owner", "guest");
+    let asks = |name: &str| PodBuilder::new(name).needs_bundle("owner/b1", Some(10)).build();
+    world.see(asks("owner/own"));
+    assert_eq!(world.bind_all(), ["own"], "the owner's namespace is in its own domain");
+    world.see(asks("guest/p"));
+    assert!(world.bind_all().is_empty());
+    assert_eq!(
+        world.message("guest/p"),
+        "0/5 nodes are available: memory bundle owner/b1 (Ready): only namespaces of security \
+         domain \"red\" may share it."
+    );
+    let mut label = |domain: &str| {
+        let labels = [(SECURITY_DOMAIN_LABEL.into(), domain.into())].into();
+        world.handle(Event::NamespaceSeen { name: "guest".into(), labels });
+        world.bind_all()
+    };
+    assert!(label("blue").is_empty());
+    assert_eq!(label("red"), ["p"]);
+    world.handle(Event::NamespaceGone("guest".into()));
+    world.see(asks("guest/q"));
+    assert!(world.bind_all().is_empty(), "a namespace without the label is in no domain");
+}
+
+#[test]
+fn a_pod_carries_the_hashes_of_the_tickets_that_it_relies_on() {
+    let mut world = World::with_nodes(5);
+    world.corridor(CorridorBuilder::new("c1", 100).ticket_hash("of-c1"));
+    world.corridor(CorridorBuilder::bundle("b1", 50).ticket_hash("of-b1"));
+    world.see(both("p", 40, 20).build());
+    assert_eq!(world.decide().remove(0).ticket_hashes, ["of-c1".into(), "of-b1".into()]);
 }
 
 fn let_in(world: &mut World, owner: &str, tenant: &str) {

@@ -1,0 +1,312 @@
+//! What the controllers measure, served by whoever runs them. Series die with their object.
+
+mod series;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+
+use crds::{Corridor, MemoryBundle};
+use daemons::corrd::CorridorTelemetry;
+use daemons::memqosd::BundleTelemetry;
+use kube::ResourceExt;
+use parking_lot::Mutex;
+use prometheus::{CounterVec, GaugeVec, IntCounter, Registry};
+
+use self::series::{AttestationSeries, BundleSeries, CorridorSeries, Maker};
+
+/// Objects, and wavelengths of Corridors, that have series. A wavelength has five; half a million
+/// series are as much as one Prometheus scrape should bring.
+const ROWS_MAX: usize = 100_000;
+
+/// Counters and gauges of seed 000, under their names there, each with `cluster` and `namespace`.
+pub struct Metrics {
+    registry: Registry,
+    corridors: CorridorSeries,
+    bundles: BundleSeries,
+    attestation: AttestationSeries,
+    dropped: IntCounter,
+    /// Who has series, so that they can be dropped with their object.
+    rows: Mutex<Rows>,
+}
+
+/// Namespace and name.
+type Name = (String, String);
+
+#[derive(Default)]
+struct Rows {
+    /// With the wavelengths of each.
+    corridors: BTreeMap<Name, BTreeSet<u32>>,
+    bundles: BTreeSet<Name>,
+    count: usize,
+}
+
+impl Rows {
+    /// Whether the Corridor may have series; takes up room for it and its wavelengths.
+    fn admit_corridor(&mut self, name: &Name, lambdas: &BTreeSet<u32>) -> bool {
+        let known = self.corridors.get(name).map_or(0, |known| known.len() + 1);
+        let needed = lambdas.len() + 1;
+        if self.count - known + needed > ROWS_MAX {
+            return false;
+        }
+        self.count = self.count - known + needed;
+        self.corridors.insert(name.clone(), lambdas.clone());
+        true
+    }
+
+    fn admit_bundle(&mut self, name: &Name) -> bool {
+        if self.bundles.contains(name) {
+            return true;
+        }
+        let fits = self.count < ROWS_MAX;
+        if fits {
+            self.count += 1;
+            self.bundles.insert(name.clone());
+        }
+        fits
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+impl Metrics {
+    /// `cluster`: the label by which one Prometheus tells several clusters apart.
+    #[expect(clippy::expect_used, reason = "the label's name is valid, whatever its value")]
+    pub fn new(cluster: &str) -> Self {
+        let label = HashMap::from([("cluster".to_owned(), cluster.to_owned())]);
+        let registry = Registry::new_custom(None, Some(label)).expect("a valid label");
+        let make = Maker { registry: &registry };
+        Self {
+            corridors: CorridorSeries::new(&make),
+            bundles: BundleSeries::new(&make),
+            attestation: AttestationSeries::new(&make),
+            dropped: make.count(
+                "corridor_series_dropped_total",
+                "Samples without series of their own, because there are too many objects.",
+            ),
+            rows: Mutex::default(),
+            registry,
+        }
+    }
+
+    /// Everything that is known now.
+    pub fn gather(&self) -> Vec<prometheus::proto::MetricFamily> {
+        self.registry.gather()
+    }
+
+    pub(crate) fn corridor_allocated(&self, object: &Corridor) {
+        let ((namespace, name), kind) = (name_of(object), object.spec.corridor_type.to_string());
+        self.corridors.allocations.with_label_values(&[&namespace, &name, &kind]).inc();
+    }
+
+    pub(crate) fn corridor_recalibrated(&self, object: &Corridor, reason: &str) {
+        let (namespace, name) = name_of(object);
+        self.corridors.recalibrations.with_label_values(&[&*namespace, &*name, reason]).inc();
+    }
+
+    pub(crate) fn corridor_sample(&self, object: &Corridor, sample: &CorridorTelemetry) {
+        let name = name_of(object);
+        let lambdas = sample.lambdas.iter().map(|reading| reading.lambda_nm).collect();
+        let mut rows = self.rows.lock();
+        let before = rows.corridors.get(&name).cloned().unwrap_or_default();
+        if !rows.admit_corridor(&name, &lambdas) {
+            self.dropped.inc();
+            return;
+        }
+        // Wavelengths that the path no longer has.
+        self.forget_lambdas(&name, before.difference(&lambdas));
+        let series = &self.corridors;
+        let labels = [name.0.as_str(), name.1.as_str()];
+        set(&series.achievable, &labels, Some(sample.achievable_gbps));
+        set(&series.min, &labels, Some(object.spec.min_gbps.into()));
+        set(&series.power, &labels, sample.power_pj_per_bit);
+        raise(&series.power_saved, &labels, sample.power_saved_kj.unwrap_or_default());
+        for reading in &sample.lambdas {
+            let lambda = reading.lambda_nm.to_string();
+            let labels = [name.0.as_str(), name.1.as_str(), lambda.as_str()];
+            set(&series.throughput, &labels, Some(reading.throughput_gbps));
+            set(&series.ber, &labels, reading.ber);
+            set(&series.eye, &labels, reading.eye_margin_db);
+            set(&series.bias, &labels, reading.bias_mv);
+            set(&series.lambda_shift, &labels, reading.lambda_shift_nm);
+        }
+    }
+
+    /// What was never set cannot be removed, and need not be: results are of no interest here.
+    pub(crate) fn forget_corridor(&self, object: &Corridor) {
+        let name = name_of(object);
+        let mut rows = self.rows.lock();
+        let lambdas = rows.corridors.remove(&name);
+        rows.count -= lambdas.as_ref().map_or(0, |lambdas| lambdas.len() + 1);
+        self.forget_lambdas(&name, lambdas.iter().flatten());
+        let series = &self.corridors;
+        let (namespace, name) = (name.0.as_str(), name.1.as_str());
+        for gauges in series.per_corridor() {
+            let _ = gauges.remove_label_values(&[namespace, name]);
+        }
+        let _ = series.power_saved.remove_label_values(&[namespace, name]);
+        for reason in ["ber_drift", "spec_change"] {
+            let _ = series.recalibrations.remove_label_values(&[namespace, name, reason]);
+        }
+        for kind in ["SiCorridor", "CarbonCorridor"] {
+            let _ = series.allocations.remove_label_values(&[namespace, name, kind]);
+        }
+    }
+
+    fn forget_lambdas<'a>(&self, name: &Name, lambdas: impl Iterator<Item = &'a u32>) {
+        for lambda in lambdas {
+            let lambda = lambda.to_string();
+            for gauges in self.corridors.per_lambda() {
+                let _ = gauges.remove_label_values(&[&name.0, &name.1, &lambda]);
+            }
+        }
+    }
+
+    pub(crate) fn bundle_allocated(&self, object: &MemoryBundle) {
+        let (namespace, name) = name_of(object);
+        self.bundles.allocations.with_label_values(&[&namespace, &name]).inc();
+    }
+
+    pub(crate) fn bundle_sample(&self, object: &MemoryBundle, sample: &BundleTelemetry) {
+        let name = name_of(object);
+        if !self.rows.lock().admit_bundle(&name) {
+            self.dropped.inc();
+            return;
+        }
+        let (series, labels) = (&self.bundles, [name.0.as_str(), name.1.as_str()]);
+        #[expect(clippy::cast_precision_loss, reason = "amounts on a graph; bytes are < 2^53")]
+        let (bytes, pages, violations) =
+            (object.spec.bytes as f64, sample.moved_pages as f64, sample.qos_violations as f64);
+        set(&series.bytes, &labels, Some(bytes));
+        set(&series.achieved, &labels, Some(sample.achieved_gbs));
+        set(&series.floor, &labels, Some(sample.floor_gbs.into()));
+        set(&series.tail, &labels, sample.tail_p99_ms);
+        raise(&series.moved_pages, &labels, pages);
+        raise(&series.violations, &labels, violations);
+    }
+
+    pub(crate) fn forget_bundle(&self, object: &MemoryBundle) {
+        let name = name_of(object);
+        let mut rows = self.rows.lock();
+        if rows.bundles.remove(&name) {
+            rows.count -= 1;
+        }
+        let labels = [name.0.as_str(), name.1.as_str()];
+        let _ = self.bundles.allocations.remove_label_values(&labels);
+        for gauges in self.bundles.gauges() {
+            let _ = gauges.remove_label_values(&labels);
+        }
+        for totals in self.bundles.totals() {
+            let _ = totals.remove_label_values(&labels);
+        }
+    }
+
+    pub(crate) fn attestation_passed(&self, namespace: &str, device: &str) {
+        self.attestation.ok.with_label_values(&[namespace, device]).inc();
+    }
+
+    pub(crate) fn attestation_failed(&self, namespace: &str, device: &str, reason: &str) {
+        self.attestation.fail.with_label_values(&[namespace, device, reason]).inc();
+    }
+}
+
+fn name_of<K: ResourceExt>(object: &K) -> Name {
+    (object.namespace().unwrap_or_default(), object.name_any())
+}
+
+/// A reading that is impossible leaves the last possible one.
+fn set(gauges: &GaugeVec, labels: &[&str], value: Option<f64>) {
+    if let Some(value) = value {
+        gauges.with_label_values(labels).set(value);
+    }
+}
+
+/// The daemon counts; ours follows it, and begins again when the daemon does.
+fn raise(totals: &CounterVec, labels: &[&str], value: f64) {
+    let counter = totals.with_label_values(labels);
+    if value < counter.get() {
+        counter.reset();
+    }
+    counter.inc_by(value - counter.get());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crds::CorridorSpec;
+    use daemons::Owner;
+    use daemons::corrd::LambdaReading;
+    use jiff::Timestamp;
+
+    fn sample(lambdas: &[u32]) -> CorridorTelemetry {
+        let reading = |lambda_nm| LambdaReading { lambda_nm, ..LambdaReading::default() };
+        CorridorTelemetry {
+            corridor_id: "c".into(),
+            owner: Owner::new("cluster", "object").unwrap(),
+            sampled_at: Timestamp::UNIX_EPOCH,
+            achievable_gbps: 1.0,
+            min_gbps: 1,
+            ber: None,
+            eye_margin: None,
+            latency_ns: None,
+            temp_c: None,
+            power_pj_per_bit: Some(1.0),
+            power_saved_kj: Some(5.0),
+            drift: None,
+            lambdas: lambdas.iter().copied().map(reading).collect(),
+        }
+    }
+
+    fn corridor() -> Corridor {
+        let mut object = Corridor::new("c", CorridorSpec::new(1, [1550], 1));
+        object.metadata.namespace = Some("team".into());
+        object
+    }
+
+    /// All series but the one that counts the others.
+    fn count(metrics: &Metrics) -> usize {
+        metrics.gather().iter().map(|family| family.get_metric().len()).sum::<usize>() - 1
+    }
+
+    #[test]
+    fn series_follow_the_daemon_and_die_with_their_object() {
+        let metrics = Metrics::new("here");
+        let saved = || metrics.corridors.power_saved.with_label_values(&["team", "c"]).get();
+        let mut sample = sample(&[1550]);
+        metrics.corridor_allocated(&corridor());
+        metrics.corridor_sample(&corridor(), &sample);
+        assert!((saved() - 5.0).abs() < 1e-9);
+        sample.power_saved_kj = Some(2.0);
+        metrics.corridor_sample(&corridor(), &sample);
+        assert!((saved() - 2.0).abs() < 1e-9, "a daemon that begins again is followed");
+        let labelled = |family: &prometheus::proto::MetricFamily| {
+            let labels = family.get_metric()[0].get_label();
+            labels.iter().any(|label| label.name() == "cluster" && label.value() == "here")
+        };
+        assert!(metrics.gather().iter().all(labelled), "every series names its cluster");
+        metrics.forget_corridor(&corridor());
+        assert_eq!(count(&metrics), 0);
+        assert_eq!(metrics.rows.lock().count, 0);
+    }
+
+    #[test]
+    fn a_wavelength_that_the_path_lost_has_no_series() {
+        let metrics = Metrics::new("here");
+        metrics.corridor_sample(&corridor(), &sample(&[1550, 1551]));
+        let with_two = count(&metrics);
+        metrics.corridor_sample(&corridor(), &sample(&[1550]));
+        assert!(count(&metrics) < with_two);
+        assert_eq!(metrics.rows.lock().count, 2, "the Corridor and one wavelength");
+    }
+
+    #[test]
+    fn too_many_objects_are_counted_instead_of_shown() {
+        let metrics = Metrics::new("here");
+        metrics.rows.lock().count = ROWS_MAX - 1;
+        metrics.corridor_sample(&corridor(), &sample(&[1550]));
+        assert_eq!((count(&metrics), metrics.dropped.get()), (0, 1));
+    }
+}

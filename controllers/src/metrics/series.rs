@@ -1,0 +1,171 @@
+//! Every series of Corridors and MemoryBundles: to add one, add its line here and set it.
+
+use prometheus::core::Collector;
+use prometheus::{CounterVec, GaugeVec, IntCounter, IntCounterVec, Opts, Registry};
+
+const CORRIDOR: &[&str] = &["namespace", "corridor"];
+const LAMBDA: &[&str] = &["namespace", "corridor", "lambda"];
+const BUNDLE: &[&str] = &["namespace", "bundle"];
+
+pub(super) struct CorridorSeries {
+    pub allocations: IntCounterVec,
+    pub achievable: GaugeVec,
+    pub min: GaugeVec,
+    pub throughput: GaugeVec,
+    pub power: GaugeVec,
+    pub ber: GaugeVec,
+    pub eye: GaugeVec,
+    pub recalibrations: IntCounterVec,
+    pub bias: GaugeVec,
+    pub lambda_shift: GaugeVec,
+    pub power_saved: CounterVec,
+}
+
+impl CorridorSeries {
+    pub fn new(make: &Maker<'_>) -> Self {
+        let (typed, tuned) =
+            (&["namespace", "corridor", "type"], &["namespace", "corridor", "reason"]);
+        Self {
+            allocations: make.counts("corridor_allocations_total", "Allocations made.", typed),
+            achievable: make.gauges(
+                "corridor_achievable_gbps",
+                "Bandwidth that the path can carry now, as corrd measures it.",
+                CORRIDOR,
+            ),
+            min: make.gauges("corridor_min_gbps", "The floor that was asked for.", CORRIDOR),
+            throughput: make.gauges(
+                "corridor_throughput_gbps",
+                "Throughput of a wavelength.",
+                LAMBDA,
+            ),
+            power: make.gauges("corridor_power_pj_per_bit", "Energy per bit.", CORRIDOR),
+            ber: make.gauges("corridor_ber", "Bit error rate of a wavelength.", LAMBDA),
+            eye: make.gauges("corridor_eye_margin", "Eye margin of a wavelength, in dB.", LAMBDA),
+            recalibrations: make.counts(
+                "corridor_recalibrations_total",
+                "Recalibrations by HELIOPASS, by reason: ber_drift, spec_change.",
+                tuned,
+            ),
+            bias: make.gauges("heliopass_bias_mv", "Bias of a wavelength.", LAMBDA),
+            lambda_shift: make.gauges(
+                "heliopass_lambda_shift_nm",
+                "How far a wavelength was moved.",
+                LAMBDA,
+            ),
+            power_saved: make.totals(
+                "heliopass_power_saved_kj_total",
+                "Energy saved by tuning.",
+                CORRIDOR,
+            ),
+        }
+    }
+
+    pub fn per_lambda(&self) -> [&GaugeVec; 5] {
+        [&self.throughput, &self.ber, &self.eye, &self.bias, &self.lambda_shift]
+    }
+
+    pub fn per_corridor(&self) -> [&GaugeVec; 3] {
+        [&self.achievable, &self.min, &self.power]
+    }
+}
+
+pub(super) struct BundleSeries {
+    pub allocations: IntCounterVec,
+    pub bytes: GaugeVec,
+    pub achieved: GaugeVec,
+    pub floor: GaugeVec,
+    pub moved_pages: CounterVec,
+    pub tail: GaugeVec,
+    pub violations: CounterVec,
+}
+
+impl BundleSeries {
+    pub fn new(make: &Maker<'_>) -> Self {
+        Self {
+            allocations: make.counts("ffm_allocations_total", "Allocations made.", BUNDLE),
+            bytes: make.gauges("ffm_allocation_bytes", "Size of a bundle.", BUNDLE),
+            achieved: make.gauges("ffm_achieved_gbs", "Bandwidth, in GB/s.", BUNDLE),
+            floor: make.gauges(
+                "ffm_bandwidth_floor_gbs",
+                "The floor that holds now, its schedule included, in GB/s.",
+                BUNDLE,
+            ),
+            moved_pages: make.totals("ffm_moved_pages_total", "Pages moved between tiers.", BUNDLE),
+            tail: make.gauges(
+                "ffm_tail_p99_ms",
+                "99th percentile of access latency, in ms.",
+                BUNDLE,
+            ),
+            violations: make.totals(
+                "ffm_qos_violations_total",
+                "How often the bandwidth fell below its floor.",
+                BUNDLE,
+            ),
+        }
+    }
+
+    pub fn gauges(&self) -> [&GaugeVec; 4] {
+        [&self.bytes, &self.achieved, &self.floor, &self.tail]
+    }
+
+    pub fn totals(&self) -> [&CounterVec; 2] {
+        [&self.moved_pages, &self.violations]
+    }
+}
+
+pub(super) struct AttestationSeries {
+    pub ok: IntCounterVec,
+    pub fail: IntCounterVec,
+}
+
+impl AttestationSeries {
+    pub fn new(make: &Maker<'_>) -> Self {
+        Self {
+            ok: make.counts(
+                "attestation_ok_total",
+                "Attestations that passed.",
+                &["namespace", "device"],
+            ),
+            fail: make.counts(
+                "attestation_fail_total",
+                "Attestations that failed, by reason: claim, firmware, pqc, signature, nonce, \
+                 expired, tenant, unreachable.",
+                &["namespace", "device", "reason"],
+            ),
+        }
+    }
+}
+
+/// Makes series that are registered from the start. Names and labels are fixed and distinct, so
+/// neither step can fail.
+pub(super) struct Maker<'a> {
+    pub registry: &'a Registry,
+}
+
+impl Maker<'_> {
+    pub fn count(&self, name: &str, help: &str) -> IntCounter {
+        self.registered(IntCounter::with_opts(Opts::new(name, help)))
+    }
+
+    fn counts(&self, name: &str, help: &str, labels: &[&str]) -> IntCounterVec {
+        self.registered(IntCounterVec::new(Opts::new(name, help), labels))
+    }
+
+    fn totals(&self, name: &str, help: &str, labels: &[&str]) -> CounterVec {
+        self.registered(CounterVec::new(Opts::new(name, help), labels))
+    }
+
+    fn gauges(&self, name: &str, help: &str, labels: &[&str]) -> GaugeVec {
+        self.registered(GaugeVec::new(Opts::new(name, help), labels))
+    }
+
+    #[expect(clippy::expect_used, reason = "a wrong name would be seen by the first test")]
+    fn registered<C: Collector + Clone + 'static>(
+        &self,
+        collector: Result<C, prometheus::Error>,
+    ) -> C {
+        let collector = collector.expect("names and labels are valid");
+        self.registry.register(Box::new(collector.clone())).expect("each name is used once");
+        collector
+    }
+}
