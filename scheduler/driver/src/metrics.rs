@@ -18,8 +18,7 @@ pub struct Metrics {
     pending: IntGaugeVec,
     unschedulable: IntGaugeVec,
     cache: IntGaugeVec,
-    corridor_reserved: GaugeVec,
-    bundle_reserved: GaugeVec,
+    reserved: Reserved,
     quarantined: IntCounter,
     reports_dropped: IntCounter,
     pub(crate) bind_seconds: Histogram,
@@ -55,18 +54,7 @@ impl Metrics {
                 "What the scheduler knows: nodes, pods on nodes, assumed_pods whose Binding is open.",
                 &["type"],
             )?,
-            corridor_reserved: make.amounts(
-                "corridor_reserved_gbps",
-                "Bandwidth of a Corridor that bound Pods have reserved.",
-                cluster,
-                &["namespace", "corridor"],
-            )?,
-            bundle_reserved: make.amounts(
-                "ffm_reserved_gbs",
-                "Bandwidth of a MemoryBundle that bound Pods have reserved, in GB/s.",
-                cluster,
-                &["namespace", "bundle"],
-            )?,
+            reserved: Reserved::new(&make, cluster)?,
             quarantined: make.counter(
                 "corridor_quarantined_pods_total",
                 "Pods set aside because the scheduler itself failed on them.",
@@ -108,8 +96,8 @@ impl Metrics {
     /// What is reserved of an object now; `None` when it is gone, and its series with it.
     pub(crate) fn reserved(&self, object: &ObjectRef, reserved: Option<Amount>) {
         let series = match object.kind {
-            ObjectKind::Corridor => &self.corridor_reserved,
-            ObjectKind::MemoryBundle => &self.bundle_reserved,
+            ObjectKind::Corridor => &self.reserved.corridors,
+            ObjectKind::MemoryBundle => &self.reserved.bundles,
         };
         let labels = [&*object.key.namespace, &*object.key.name];
         match reserved {
@@ -150,6 +138,32 @@ impl Metrics {
         for (kind, count) in known {
             self.cache.with_label_values(&[kind]).set(gauge(count));
         }
+    }
+}
+
+/// What bound Pods have reserved of each object.
+#[derive(Debug)]
+struct Reserved {
+    corridors: GaugeVec,
+    bundles: GaugeVec,
+}
+
+impl Reserved {
+    fn new(make: &Maker, cluster: &str) -> Result<Self, prometheus::Error> {
+        Ok(Self {
+            corridors: make.amounts(
+                "corridor_reserved_gbps",
+                "Bandwidth of a Corridor that bound Pods have reserved.",
+                cluster,
+                &["namespace", "corridor"],
+            )?,
+            bundles: make.amounts(
+                "ffm_reserved_gbs",
+                "Bandwidth of a MemoryBundle that bound Pods have reserved, in GB/s.",
+                cluster,
+                &["namespace", "bundle"],
+            )?,
+        })
     }
 }
 
