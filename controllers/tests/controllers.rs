@@ -190,7 +190,10 @@ async fn specs_are_followed_in_place_or_by_another_path() {
             it.status.as_ref().is_some_and(|it| it.floor_gbps == Some(150.0))
         })
         .await;
-    assert_eq!(world.phase("c", Phase::Ready).await.status.unwrap().corridor_id, first);
+    let raised = world.phase("c", Phase::Ready).await.status.unwrap();
+    assert_eq!(raised.corridor_id, first);
+    let fallen = world.events("BelowFloor").await;
+    assert_eq!(fallen, 0, "a sample from before the change is not held against the new floor");
     // In use: waits.
     world.set_in_use("c", 1).await;
     world.edit("c", &json!({"reachMm": 75})).await;

@@ -87,6 +87,10 @@ impl Kind for Corridors {
         plan::change(&allocation.path, &request.path)
     }
 
+    fn is_current(allocation: &corrd::Corridor, sample: &CorridorTelemetry) -> bool {
+        status::is_current(allocation, sample)
+    }
+
     fn judge(
         object: &crds::Corridor,
         allocation: &corrd::Corridor,

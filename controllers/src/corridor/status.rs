@@ -37,6 +37,11 @@ impl Signals {
     }
 }
 
+/// A daemon that does not tell the floor of its samples is believed.
+pub(super) fn is_current(allocation: &Corridor, sample: &CorridorTelemetry) -> bool {
+    sample.min_gbps == 0 || sample.min_gbps == allocation.path.min_gbps
+}
+
 pub(super) fn judge(
     object: &crds::Corridor,
     allocation: &Corridor,

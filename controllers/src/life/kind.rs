@@ -70,6 +70,9 @@ pub(crate) trait Kind: Send + Sync + 'static {
     fn next_change(_object: &Self::Object, _now: Timestamp) -> Option<Timestamp> {
         None
     }
+    /// Whether a sample is of the allocation as it stands: one from before a change of the floor says
+    /// nothing about the new one.
+    fn is_current(allocation: &Self::Allocation, sample: &Self::Sample) -> bool;
     /// How the allocation does, and what of it has to be remembered.
     fn judge(
         object: &Self::Object,

@@ -181,7 +181,8 @@ fn health<K: Kind>(
 
 fn sample<K: Kind>(context: &Context, found: &Found<K>) -> Option<K::Sample> {
     use super::kind::Allocation;
-    found.seen.current(&found.facts).and_then(|it| K::board(context).sample(it.id()))
+    let current = found.seen.current(&found.facts)?;
+    K::board(context).sample(current.id()).filter(|sample| K::is_current(current, sample))
 }
 
 /// Writes the status if it is worth it. Returns the object as it is then.

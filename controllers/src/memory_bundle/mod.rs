@@ -90,6 +90,10 @@ impl Kind for Bundles {
         plan::change(&allocation.memory, &request.memory)
     }
 
+    fn is_current(allocation: &Bundle, sample: &BundleTelemetry) -> bool {
+        status::is_current(allocation, sample)
+    }
+
     fn judge(
         _object: &crds::MemoryBundle,
         allocation: &Bundle,

@@ -12,6 +12,11 @@ use crate::life::{Common, Drift, Health, conditions_drift};
 const BANDWIDTH_DEADBAND: f64 = 0.02;
 const TAIL_DEADBAND: f64 = 0.2;
 
+/// A daemon that does not tell the floor of its samples is believed.
+pub(super) fn is_current(allocation: &Bundle, sample: &BundleTelemetry) -> bool {
+    sample.floor_gbs == 0 || sample.floor_gbs == allocation.memory.floor_gbs
+}
+
 /// Capacity applies at the first sample; the floor is the one memqosd confirmed.
 pub(super) fn judge(allocation: &Bundle, sample: Option<&BundleTelemetry>) -> Health<BundleChange> {
     let achieved = sample.map_or(allocation.achieved_gbs, |it| it.achieved_gbs);
