@@ -29,11 +29,16 @@ pub(crate) struct Signals {
     /// Since when it has been on the other side without a break.
     turned_at: Option<Timestamp>,
     recalibrated_at: Option<Timestamp>,
+    /// When the daemon took the sample that was judged last.
+    judged_sample: Option<Timestamp>,
+    /// The sample that led to a recalibration: it says nothing about what came of it.
+    outdated_sample: Option<Timestamp>,
 }
 
 impl Signals {
     pub(super) fn recalibrated(&mut self, now: Timestamp) {
         self.recalibrated_at = Some(now);
+        self.outdated_sample = self.judged_sample;
     }
 }
 
@@ -87,8 +92,13 @@ fn judge_ber(
         *signals = Signals { is_bad: Some(false), ..Signals::default() };
         return (None, None);
     };
-    // No reading says nothing, neither good nor bad.
-    let Some(ber) = sample.and_then(|it| it.ber) else { return (None, None) };
+    // No reading says nothing, neither good nor bad; nor does one from before the last tuning.
+    let Some(sample) = sample else { return (None, None) };
+    signals.judged_sample = Some(sample.sampled_at);
+    let Some(ber) = sample.ber.filter(|_| signals.outdated_sample != Some(sample.sampled_at))
+    else {
+        return (None, None);
+    };
     let is_turned = if is_bad { ber < target * BER_RECOVERED } else { ber > target };
     if !is_turned {
         signals.turned_at = None;

@@ -243,7 +243,8 @@ fn attest<C>(trust: &Trust, now: Timestamp) -> Option<Op<C>> {
 /// At a third of the lease: two more attempts fit before it is lost.
 pub(crate) fn renewal<A: Allocation>(held: &A) -> Timestamp {
     let (ttl, expires_at) = held.lease();
-    let rest = SignedDuration::from_secs(i64::try_from(ttl).unwrap_or(i64::MAX) / 3 * 2);
+    let ttl_ms = i64::try_from(ttl).unwrap_or(i64::MAX).saturating_mul(1000);
+    let rest = SignedDuration::from_millis(ttl_ms / 3 * 2);
     expires_at.checked_sub(rest).unwrap_or(Timestamp::MIN)
 }
 

@@ -59,7 +59,7 @@ fn run(bers: impl IntoIterator<Item = f64>) -> (Vec<Option<&'static str>>, usize
     let (mut signals, mut remedies) = (Signals::default(), 0);
     let reasons = bers.into_iter().enumerate().map(|(index, ber)| {
         let now = at(i64::try_from(index).unwrap() * 10);
-        let sample = sample(120.0, ber);
+        let sample = CorridorTelemetry { sampled_at: now, ..sample(120.0, ber) };
         let health = judge(&object(), &allocation(), Some(&sample), &mut signals, &settings(), now);
         if health.remedy.is_some() {
             remedies += 1;
@@ -100,6 +100,23 @@ fn a_lasting_drift_is_tuned_first_and_degrades_once() {
     assert_eq!(reasons[49], Some(not_ready::BER_ABOVE_TARGET), "inside the band nothing changes");
     assert_eq!(*reasons.last().unwrap(), None);
     assert!((1..=2).contains(&remedies), "{remedies}");
+}
+
+#[test]
+fn what_was_measured_before_a_tuning_is_not_held_against_it() {
+    let mut signals = Signals::default();
+    let drifted = sample(120.0, TARGET * 5.0);
+    let mut look =
+        |now| judge(&object(), &allocation(), Some(&drifted), &mut signals, &settings(), at(now));
+    look(0);
+    assert!(look(60).remedy.is_some());
+    signals.recalibrated(at(60));
+    let later =
+        judge(&object(), &allocation(), Some(&drifted), &mut signals, &settings(), at(1000));
+    assert_eq!(later.fault, None, "the same sample");
+    let again = CorridorTelemetry { sampled_at: at(1001), ..drifted };
+    let later = judge(&object(), &allocation(), Some(&again), &mut signals, &settings(), at(1001));
+    assert_eq!(later.fault.unwrap().0, not_ready::BER_ABOVE_TARGET, "a new one");
 }
 
 #[test]

@@ -1,7 +1,4 @@
-//! The controllers against an API server and daemons that live in this process.
-
-#[cfg(test)]
-mod world;
+//! Lives of objects, from their creation to their end, and what befalls them in between.
 
 use std::time::Duration;
 

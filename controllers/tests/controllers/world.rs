@@ -21,7 +21,8 @@ use sim::ApiServer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+
+use crate::running::Running;
 
 /// Longer than anything here takes, on a busy machine too.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -33,24 +34,6 @@ pub struct World {
     daemons: Option<SimulatedDaemons>,
     config: SimulatedConfig,
     _state: tempfile::TempDir,
-}
-
-/// Controllers that run.
-pub struct Running {
-    stop: oneshot::Sender<()>,
-    task: JoinHandle<()>,
-}
-
-impl Running {
-    pub async fn stop(self) {
-        let _ = self.stop.send(());
-        self.task.await.unwrap();
-    }
-
-    pub async fn crash(self) {
-        self.task.abort();
-        let _ = self.task.await;
-    }
 }
 
 impl World {
@@ -101,6 +84,8 @@ impl World {
             audit_interval: Duration::from_secs(2),
             backoff_first: Duration::from_millis(50),
             backoff_max: Duration::from_millis(500),
+            ber_dwell: Duration::from_secs(2),
+            recalibration_interval: Duration::from_secs(4),
             ..Settings::default()
         }
     }
@@ -123,6 +108,7 @@ impl World {
 
     fn start(&self, backends: Backends) -> Running {
         let controllers = Controllers::new(self.client.clone(), backends, Self::settings());
+        let metrics = controllers.metrics();
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(async move {
             let stopped = async move {
@@ -130,7 +116,7 @@ impl World {
             };
             controllers.run(stopped).await.unwrap();
         });
-        Running { stop, task }
+        Running { metrics, stop, task }
     }
 
     // The API server.

@@ -1,0 +1,8 @@
+//! The controllers against an API server and daemons that live in this process.
+
+#![allow(clippy::unwrap_used, reason = "a test ends at the first thing that is wrong")]
+
+mod lives;
+mod passing_time;
+mod running;
+mod world;
