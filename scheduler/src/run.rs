@@ -62,10 +62,13 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     let controllers = Controllers::new(client.clone(), chosen.backends.clone(), settings);
     let (health, metrics) =
         (Arc::new(Health::default()), Arc::new(Metrics::new(&args.cluster_name)?));
+    let config = EngineConfig { seed: args.seed, ..configuration.scheduler.engine };
+    let driver = Driver::new(client, config, metrics.clone(), health.clone());
     let status = Status {
-        health: health.clone(),
-        metrics: metrics.clone(),
+        health,
+        metrics,
         controllers: controllers.metrics(),
+        questions: driver.questions(),
     };
     let address = http::serve(args.http, status)
         .await
@@ -76,11 +79,9 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
         http = %address,
         "started"
     );
-    let config = EngineConfig { seed: args.seed, ..configuration.scheduler.engine };
-    let driver = Driver::new(client, config, metrics, health).run(stop.clone());
     // Neither half runs on without the other: whoever starts this process again starts both.
     tokio::try_join!(
-        driver.map_err(RunError::from),
+        driver.run(stop.clone()).map_err(RunError::from),
         controllers.run(stop).map_err(RunError::from)
     )?;
     chosen.stop().await;

@@ -19,6 +19,7 @@ use crate::act::{self, BindReport, Condition};
 use crate::clock::{Clock, wall_clock};
 use crate::health::Health;
 use crate::metrics::Metrics;
+use crate::questions::{Asked, Questions};
 use crate::slots::Slots;
 use crate::tracker::Tracker;
 use crate::watch::{self, WatchNews};
@@ -85,6 +86,8 @@ pub struct Driver {
     pub(crate) use_conditions: BTreeMap<ObjectUid, Vec<Condition>>,
     sender: Sender<Input>,
     receiver: Receiver<Input>,
+    questions: Questions,
+    asked: Receiver<Asked>,
     stopping: bool,
 }
 
@@ -97,6 +100,7 @@ impl Driver {
         health: Arc<Health>,
     ) -> Self {
         let (sender, receiver) = channel(INPUTS_MAX);
+        let (questions, asked) = Questions::new();
         Self {
             client,
             engine: Engine::new(config),
@@ -115,8 +119,15 @@ impl Driver {
             use_conditions: BTreeMap::new(),
             sender,
             receiver,
+            questions,
+            asked,
             stopping: false,
         }
+    }
+
+    /// For whoever wants to ask what the engine thinks while it runs.
+    pub fn questions(&self) -> Questions {
+        self.questions.clone()
     }
 
     /// Runs until `stop` is ready, then lets the calls in flight end.
@@ -136,6 +147,7 @@ impl Driver {
                     give_up = Some(Deadline::now() + STOP_PATIENCE);
                 }
                 _ = self.receiver.recv_many(&mut inputs, BATCH_MAX) => {}
+                Some(asked) = self.asked.recv() => asked.answer(&self.engine, wall_clock()),
                 () = sleep_until(wake_at) => {}
             }
             for input in inputs.drain(..) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{ObjectKey, ObjectRef, PodSpec};
+use model::{NodeName, ObjectKey, ObjectRef, PodSpec};
 
 use crate::decision::Work;
 use crate::engine::Engine;
@@ -41,8 +41,13 @@ pub struct Dominant {
 pub struct NodesExplained {
     pub total: usize,
     pub feasible: usize,
+    /// Those with the highest score: the Pod goes to one of them.
+    pub best: Vec<NodeName>,
     pub reasons: Vec<ReasonExplained>,
 }
+
+/// A tie of more than this tells nobody anything.
+const BEST_NAMED_MAX: usize = 100;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReasonExplained {
@@ -113,6 +118,7 @@ impl Engine {
             nodes: NodesExplained {
                 total,
                 feasible: survey.feasible,
+                best: survey.best.iter().take(BEST_NAMED_MAX).map(|name| (*name).clone()).collect(),
                 reasons: reasons(&survey.rejected),
             },
             waiting_for: Duration::ZERO,

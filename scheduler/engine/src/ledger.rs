@@ -38,7 +38,7 @@ impl NodeUse {
         self.pods += 1;
     }
 
-    fn sub(&mut self, shape: &Shape) {
+    pub(crate) fn sub(&mut self, shape: &Shape) {
         self.requests.sub(&shape.requests);
         self.scored_requests.sub(&shape.scored_requests);
         self.pods -= 1;

@@ -44,6 +44,7 @@ mod testkit;
 mod tests;
 mod uses;
 mod wake;
+mod when;
 
 mod queue;
 
@@ -58,3 +59,4 @@ pub use rejection::{
     Cause, Class, NodesRejection, ObjectRejection, ReasonCount, Rejection, WakeOn,
 };
 pub use uses::Facts;
+pub use when::{Basis, Confidence, Estimate};

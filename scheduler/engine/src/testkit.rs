@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use model::{
-    Amount, Assignment, FailurePolicy, Labels, Need, Node, ObjectKey, ObjectKind, ObjectRef, Phase,
-    Pod, PodSpec, Reservable, Resources, Shape, Taint,
+    Amount, Assignment, DeclaredBy, DeclaredEnd, FailurePolicy, Labels, Need, Node, ObjectKey,
+    ObjectKind, ObjectRef, Phase, Pod, PodSpec, Reservable, Resources, Shape, Taint,
 };
 
 pub(crate) fn corridor(text: &str) -> ObjectRef {
@@ -72,6 +72,7 @@ pub(crate) struct PodBuilder {
     created_at_unix_s: i64,
     spec: PodSpec,
     assignment: Assignment,
+    declared_end: Option<DeclaredEnd>,
 }
 
 impl PodBuilder {
@@ -89,6 +90,7 @@ impl PodBuilder {
                 hold: None,
             },
             assignment: Assignment::Waiting,
+            declared_end: None,
             key,
         }
     }
@@ -126,6 +128,11 @@ impl PodBuilder {
         self
     }
 
+    pub fn ends_at(mut self, at_unix_s: i64) -> Self {
+        self.declared_end = Some(DeclaredEnd { at_unix_s, by: DeclaredBy::ExpectedEnd });
+        self
+    }
+
     pub fn assigned(mut self, assignment: Assignment) -> Self {
         self.assignment = assignment;
         self
@@ -140,6 +147,7 @@ impl PodBuilder {
             spec: Arc::new(self.spec),
             assignment: self.assignment,
             condition_message: None,
+            declared_end: self.declared_end,
         }
     }
 }

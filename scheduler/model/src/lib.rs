@@ -20,7 +20,9 @@ pub use hold::Hold;
 pub use ids::{NodeName, ObjectKey, ObjectUid, PodUid};
 pub use node::{Labels, Node};
 pub use object::{ObjectKind, ObjectRef, Phase, Reservable, SECURITY_DOMAIN_LABEL};
-pub use pod::{Assignment, FailurePolicy, Grant, Granted, Need, Pod, PodSpec, Shape};
+pub use pod::{
+    Assignment, DeclaredBy, DeclaredEnd, FailurePolicy, Grant, Granted, Need, Pod, PodSpec, Shape,
+};
 pub use quantity::{Quantity, QuantityError};
 pub use resources::{MemoryBytes, MilliCpu, Resources};
 pub use taint::{Effect, Taint, Toleration, TolerationOperator, first_untolerated};

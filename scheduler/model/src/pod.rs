@@ -19,6 +19,31 @@ pub struct Pod {
     /// The message of the Pod's `PodScheduled=False` condition, if it has one:
     /// a restarted scheduler does not write the same again.
     pub condition_message: Option<Arc<str>>,
+    pub declared_end: Option<DeclaredEnd>,
+}
+
+/// When a Pod says that it will have ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeclaredEnd {
+    pub at_unix_s: i64,
+    pub by: DeclaredBy,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeclaredBy {
+    /// The annotation `corridoros.io/expectedEnd`.
+    ExpectedEnd,
+    /// `activeDeadlineSeconds` after its start: the kubelet sees to it.
+    ActiveDeadline,
+}
+
+impl DeclaredBy {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ExpectedEnd => "corridoros.io/expectedEnd",
+            Self::ActiveDeadline => "activeDeadlineSeconds",
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

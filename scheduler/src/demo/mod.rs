@@ -100,14 +100,15 @@ impl Scene {
             backends.backends.clone(),
             Settings { cluster_name: "demo".to_owned(), ..Settings::default() },
         );
+        let engine = EngineConfig { seed, ..EngineConfig::default() };
+        let driver = Driver::new(client.clone(), engine, metrics.clone(), health.clone());
         let status = Status {
-            health: health.clone(),
-            metrics: metrics.clone(),
+            health,
+            metrics,
             controllers: controllers.metrics(),
+            questions: driver.questions(),
         };
         let http = http::serve(anywhere, status).await?;
-        let engine = EngineConfig { seed, ..EngineConfig::default() };
-        let driver = Driver::new(client.clone(), engine, metrics, health);
         let (stop_scheduler, stopped) = oneshot::channel();
         let scheduler = tokio::spawn(async move {
             let stop = stopped.map(drop).shared();

@@ -68,7 +68,8 @@ impl Narrator {
         println!("  export KUBECONFIG={kubeconfig}");
         println!("  kubectl get corridors,pods -n team-a -o wide");
         println!("  kubectl describe pod -n team-a");
-        println!("  curl http://{http}/metrics\n");
+        println!("  curl http://{http}/metrics");
+        println!("  curl http://{http}/api/pods/team-a/urgent/explain\n");
         println!("Place a Pod of your own (no kubelet runs here, so a bound Pod stays Pending):\n");
         println!("  kubectl run mine -n team-a --image=app --overrides='{OVERRIDES}'");
         println!("\n{}", self.paint(DIM, "Ctrl-C ends the demo and removes its files."));

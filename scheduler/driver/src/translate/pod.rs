@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
-use crds::annotations::GRANT;
+use crds::annotations::{EXPECTED_END, GRANT};
+use jiff::Timestamp;
 use model::{
-    Assignment, FailurePolicy, Hold, Need, NodeName, Pod, PodSpec, PodUid, Shape, Toleration,
-    TolerationOperator,
+    Assignment, DeclaredBy, DeclaredEnd, FailurePolicy, Hold, Need, NodeName, Pod, PodSpec, PodUid,
+    Shape, Toleration, TolerationOperator,
 };
 
 use super::grant::parse_grant;
@@ -23,12 +24,14 @@ pub(crate) fn pod(wire: WirePod) -> Option<Pod> {
     let created = wire.metadata.creation_timestamp.as_ref();
     let waiting = matches!(assignment, Assignment::Waiting | Assignment::NotNow);
     let asked = if waiting { asked(&wire) } else { Asked::default() };
-    let shape = Arc::new(Shape {
+    let shape = Shape {
         requests: requests(&wire, Unrequested::CountsNothing),
         scored_requests: requests(&wire, Unrequested::CountsDefaults),
         tolerations: wire.spec.tolerations.iter().filter_map(toleration).collect(),
-        node_selector: labels(wire.spec.node_selector),
-    });
+        node_selector: labels(wire.spec.node_selector.clone()),
+    };
+    let declared_end = declared_end(&wire);
+    let shape = Arc::new(shape);
     let unscheduled = wire.status.conditions.into_iter().find(|condition| {
         condition.condition_type == "PodScheduled" && condition.status == "False"
     });
@@ -47,7 +50,21 @@ pub(crate) fn pod(wire: WirePod) -> Option<Pod> {
         created_at_unix_s: created.map_or(0, |time| time.0.as_second()),
         assignment,
         condition_message: unscheduled.map(|condition| condition.message.into()),
+        declared_end,
     })
+}
+
+/// The annotation, unless the kubelet ends the Pod before. One that cannot be read declares nothing.
+fn declared_end(wire: &WirePod) -> Option<DeclaredEnd> {
+    let annotation = wire.metadata.annotations.as_ref().and_then(|it| it.get(EXPECTED_END));
+    let expected = annotation.and_then(|text| text.parse::<Timestamp>().ok());
+    let expected =
+        expected.map(|at| DeclaredEnd { at_unix_s: at.as_second(), by: DeclaredBy::ExpectedEnd });
+    let started = wire.status.start_time.as_ref().map(|it| it.0.as_second());
+    let deadline = started.zip(wire.spec.active_deadline_seconds).map(|(started, seconds)| {
+        DeclaredEnd { at_unix_s: started.saturating_add(seconds), by: DeclaredBy::ActiveDeadline }
+    });
+    [deadline, expected].into_iter().flatten().min_by_key(|end| end.at_unix_s)
 }
 
 fn assignment(wire: &WirePod) -> Option<Assignment> {
@@ -135,6 +152,23 @@ mod tests {
         });
         let expected = Assignment::Bound { node: "n1".into(), grant: None };
         assert_eq!(bound.unwrap().assignment, expected);
+    }
+
+    #[test]
+    fn the_earlier_of_two_declared_ends_counts() {
+        let end = |expected: &str, deadline: Option<i64>| {
+            let pod = wire(|object| {
+                object["metadata"]["annotations"] = json!({"corridoros.io/expectedEnd": expected});
+                object["spec"]["activeDeadlineSeconds"] = json!(deadline);
+                object["status"]["startTime"] = json!("1970-01-01T00:00:10Z");
+            });
+            pod.unwrap().declared_end.map(|end| (end.at_unix_s, end.by))
+        };
+        let expected = Some((90, DeclaredBy::ExpectedEnd));
+        assert_eq!(end("1970-01-01T00:01:30Z", None), expected);
+        assert_eq!(end("1970-01-01T00:01:30Z", Some(100)), expected);
+        assert_eq!(end("1970-01-01T00:01:30Z", Some(5)), Some((15, DeclaredBy::ActiveDeadline)));
+        assert_eq!(end("tomorrow", None), None);
     }
 
     #[test]

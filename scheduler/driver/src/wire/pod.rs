@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
@@ -38,6 +38,7 @@ pub(crate) struct WirePodSpec {
     pub volumes: Vec<FieldNames>,
     pub host_network: bool,
     pub host_users: Option<bool>,
+    pub active_deadline_seconds: Option<i64>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -119,6 +120,7 @@ impl<'de> Deserialize<'de> for FieldNames {
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WirePodStatus {
     pub phase: String,
+    pub start_time: Option<Time>,
     pub conditions: Vec<WireCondition>,
     pub container_statuses: Vec<WireContainerStatus>,
     pub init_container_statuses: Vec<WireContainerStatus>,

@@ -7,6 +7,7 @@ mod nodes;
 mod properties;
 mod reports;
 mod uses;
+mod when;
 
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
 //! What the process tells about itself over HTTP.
 
+mod api;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -8,7 +10,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use driver::{Health, Metrics};
+use driver::{Health, Metrics, Questions};
 use prometheus::{Encoder, TextEncoder};
 use tokio::net::TcpListener;
 
@@ -18,6 +20,7 @@ pub struct Status {
     pub metrics: Arc<Metrics>,
     /// The series of Corridors and MemoryBundles.
     pub controllers: Arc<controllers::Metrics>,
+    pub questions: Questions,
 }
 
 /// Serves until the process ends. Returns the address, which a port of 0 leaves to the system.
@@ -26,6 +29,7 @@ pub async fn serve(address: SocketAddr, status: Status) -> std::io::Result<Socke
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
+        .merge(api::routes())
         .with_state(status);
     let listener = TcpListener::bind(address).await?;
     let address = listener.local_addr()?;
