@@ -48,16 +48,40 @@ impl Requirement {
         is_required.then_some(all)
     }
 
-    fn admits(&self, device: &Device, kind: DeviceKind) -> bool {
-        let has = |wanted: &BTreeMap<String, String>, have: &BTreeMap<String, String>| {
-            wanted.iter().all(|(name, value)| have.get(name) == Some(value))
+    /// Whether a device of the right kind will do, or what is wrong with it.
+    fn admits(&self, device: &Device) -> Result<(), Unfit> {
+        let unmet = |wanted: &BTreeMap<String, String>, have: &BTreeMap<String, String>| {
+            let (name, value) =
+                wanted.iter().find(|(name, value)| have.get(*name) != Some(value))?;
+            let found = have.get(name).map_or("absent".to_owned(), |it| format!("{it:?}"));
+            Some(format!("{name:?} is {found}, must be {value:?}"))
         };
-        device.kind == kind
-            && has(&self.labels, &device.labels)
-            && has(&self.claims, &device.claims)
-            && (!self.pqc || device.pqc)
-            && self.min_firmware.as_ref().is_none_or(|it| firmware_at_least(&device.firmware, it))
+        let unfit = |label, why: String| Err(Unfit { label, why });
+        if let Some(why) = unmet(&self.labels, &device.labels) {
+            return unfit("claim", format!("label {why}"));
+        }
+        if let Some(why) = unmet(&self.claims, &device.claims) {
+            return unfit("claim", format!("claim {why}"));
+        }
+        let newest = self.min_firmware.as_ref();
+        if let Some(least) = newest.filter(|it| !firmware_at_least(&device.firmware, it)) {
+            return unfit(
+                "firmware",
+                format!("firmware {:?} is older than {least:?}", device.firmware),
+            );
+        }
+        if self.pqc && !device.pqc {
+            return unfit("pqc", "it cannot sign post-quantum".to_owned());
+        }
+        Ok(())
     }
+}
+
+/// What a device lacks, with the label of `attestation_fail_total`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Unfit {
+    label: &'static str,
+    why: String,
 }
 
 fn add(
@@ -103,8 +127,9 @@ pub(crate) enum Trust {
         device: String,
         fault: Option<TicketFault>,
     },
-    /// No device will do.
+    /// No device will do. `device`: the one that was looked at first, if there is any.
     Denied {
+        device: String,
         label: &'static str,
         message: String,
     },
@@ -137,12 +162,12 @@ pub(crate) fn judge(
 ) -> Trust {
     let Some(requirement) = requirement else { return Trust::NotRequired };
     if let Some(message) = requirement.conflict.clone() {
-        return Trust::Denied { label: "claim", message };
+        return Trust::Denied { device: String::new(), label: "claim", message };
     }
     let device = match inventory {
         Ok(devices) => match choose(requirement, devices, holder) {
             Ok(device) => device,
-            Err(message) => return Trust::Denied { label: "claim", message },
+            Err(denied) => return denied,
         },
         // A ticket that is still good outlives an attestd that is away.
         Err(why) => match holder.preferred_devices.first() {
@@ -191,19 +216,25 @@ fn renewal(issued_at: Timestamp, expires_at: Timestamp) -> Timestamp {
     expires_at.checked_sub(rest).unwrap_or(issued_at)
 }
 
+/// Devices of which a message says what they lack.
+const DEVICES_NAMED_MAX: usize = 4;
+
 fn choose(
     requirement: &Requirement,
     devices: &[Device],
     holder: Holder<'_>,
-) -> Result<String, String> {
-    let fit: Vec<&str> = devices
-        .iter()
-        .filter(|device| requirement.admits(device, holder.kind))
-        .map(|device| device.device_id.as_str())
-        .collect();
-    if let Some(pinned) = holder.pinned_device {
-        let why = || format!("device {pinned:?} no longer meets the policies of the namespace");
-        return fit.contains(&pinned).then(|| pinned.to_owned()).ok_or_else(why);
+) -> Result<String, Trust> {
+    let pinned = |device: &&Device| holder.pinned_device.is_none_or(|it| it == device.device_id);
+    let of_kind: Vec<&Device> =
+        devices.iter().filter(|it| it.kind == holder.kind).filter(pinned).collect();
+    let judged =
+        of_kind.iter().map(|device| (device.device_id.as_str(), requirement.admits(device)));
+    let (mut fit, mut unfit) = (Vec::new(), Vec::new());
+    for (device, verdict) in judged {
+        match verdict {
+            Ok(()) => fit.push(device),
+            Err(why) => unfit.push((device, why)),
+        }
     }
     if let Some(known) = holder.preferred_devices.iter().find(|device| fit.contains(*device)) {
         return Ok((*known).to_owned());
@@ -211,12 +242,32 @@ fn choose(
     // The same object always gets the same device, and many objects spread over all.
     let spread: usize = holder.uid.bytes().map(usize::from).sum();
     match fit.len() {
-        0 => Err(format!(
-            "none of the {} devices of attestd meets the policies of the namespace",
-            devices.len()
-        )),
+        0 => Err(denied(holder, &unfit)),
         count => Ok(fit[spread % count].to_owned()),
     }
+}
+
+fn denied(holder: Holder<'_>, unfit: &[(&str, Unfit)]) -> Trust {
+    let Some((first, worst)) = unfit.first() else {
+        let kind = match holder.kind {
+            DeviceKind::Photonic => "photonic",
+            DeviceKind::Memory => "memory",
+        };
+        let message = match holder.pinned_device {
+            Some(pinned) => format!("attestd no longer knows device {pinned:?}, which is in use"),
+            None => format!("attestd knows no {kind} device"),
+        };
+        return Trust::Denied { device: String::new(), label: "claim", message };
+    };
+    let named = unfit.iter().take(DEVICES_NAMED_MAX);
+    let named: Vec<String> = named.map(|(device, it)| format!("{device}: {}", it.why)).collect();
+    let more = match unfit.len().saturating_sub(DEVICES_NAMED_MAX) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    let message =
+        format!("no device meets the policies of the namespace: {}{more}", named.join("; "));
+    Trust::Denied { device: (*first).to_owned(), label: worst.label, message }
 }
 
 #[cfg(test)]
@@ -267,10 +318,25 @@ mod tests {
         });
         let newer = policy(|it| it.min_firmware_version = Some("1.10".into()));
         let both = Requirement::of(false, &[tenants, racks, newer]).unwrap();
-        assert!(both.admits(&device("d", "a", "1.10", false), DeviceKind::Photonic));
-        assert!(!both.admits(&device("d", "b", "1.10", false), DeviceKind::Photonic));
-        assert!(!both.admits(&device("d", "a", "1.9", false), DeviceKind::Photonic));
-        assert!(!both.admits(&device("d", "a", "1.10", false), DeviceKind::Memory));
+        let label = |device: &Device| both.admits(device).err().map(|unfit| unfit.label);
+        assert_eq!(label(&device("d", "a", "1.10", false)), None);
+        assert_eq!(label(&device("d", "b", "1.10", false)), Some("claim"));
+        assert_eq!(label(&device("d", "a", "1.9", false)), Some("firmware"));
+    }
+
+    #[test]
+    fn a_denial_names_what_each_device_of_the_kind_lacks() {
+        let requirement =
+            Requirement::of(false, &[policy(|it| it.required_claims = map("seal", "intact"))]);
+        let memory = Device { kind: DeviceKind::Memory, ..device("mem", "a", "1", true) };
+        let devices = Ok(vec![memory, device("phot", "a", "1", true)]);
+        let keys = TrustedKeys::default();
+        let trust =
+            judge(requirement.as_ref(), &devices, &keys, holder(&[], None), Timestamp::UNIX_EPOCH);
+        let message = "no device meets the policies of the namespace: phot: claim \"seal\" is \
+                       absent, must be \"intact\"";
+        let (device, message) = ("phot".to_owned(), message.to_owned());
+        assert_eq!(trust, Trust::Denied { device, label: "claim", message });
     }
 
     #[test]

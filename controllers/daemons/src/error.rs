@@ -26,14 +26,18 @@ pub enum DaemonError {
     #[error("{action}: refused ({status} {}): {}", refusal.reason.as_str(), refusal.message)]
     Refused { action: &'static str, status: u16, refusal: Refusal },
     /// The daemon failed; the request may have been carried out.
-    #[error("{action}: the daemon failed with status {status}")]
-    Failed { action: &'static str, status: u16 },
+    #[error("{action}: the daemon failed with status {status}{}", because(why))]
+    Failed { action: &'static str, status: u16, why: String },
     /// The reply makes no sense; the request may have been carried out.
     #[error("{action}: the daemon answered nonsense: {why}")]
     Decode { action: &'static str, why: String },
     /// The reply is larger than any honest one.
     #[error("{action}: the answer has more than {limit} bytes")]
     Overflow { action: &'static str, limit: usize },
+}
+
+fn because(why: &str) -> String {
+    if why.is_empty() { String::new() } else { format!(": {why}") }
 }
 
 impl DaemonError {

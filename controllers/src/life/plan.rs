@@ -198,7 +198,8 @@ fn keep<A: Allocation, C: Clone>(
         };
     }
     if let Some(op) = attest(&seen.trust, now) {
-        return act(op);
+        let is_denied = wish.change.is_some() && !seen.trust.allows();
+        return Plan { op: Some(op), waits: is_denied.then_some(Waits::Trust) };
     }
     match (&wish.change, &wish.remedy) {
         (Some(_), _) if !seen.trust.allows() => waits(Waits::Trust),

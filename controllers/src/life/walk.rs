@@ -239,6 +239,7 @@ async fn say<K: Kind>(
     // Spread by a fifth, so that objects of one start do not write together for ever.
     let pause = context.settings.status_interval.mul_f64(0.8 + 0.4 * turn.chance);
     memory.routine_at = now.checked_add(pause).ok();
+    count_denial(context, facts, &found.seen.trust, &verdict);
     tell::<K>(context, &written, facts.phase, &facts.conditions, &verdict).await;
     Ok(Some(written))
 }
@@ -281,6 +282,18 @@ fn view<'a, K: Kind>(
         waits: plan.waits,
         fault: health.fault.as_ref(),
         trouble,
+    }
+}
+
+/// A denial counts once, when it begins: attestd is not even asked.
+fn count_denial(context: &Context, facts: &Facts, trust: &Trust, verdict: &Verdict) {
+    let ready = crds::condition::find(&facts.conditions, crds::condition::READY);
+    let was_denied = ready.is_some_and(|it| it.reason == not_ready::ATTESTATION_FAILED);
+    if let Trust::Denied { device, label, .. } = trust
+        && verdict.reason == not_ready::ATTESTATION_FAILED
+        && !was_denied
+    {
+        context.metrics.attestation_failed(&facts.namespace, device, label);
     }
 }
 

@@ -25,6 +25,8 @@ const REPLY_BYTES_MAX: usize = 64 << 20;
 const TRIES_MAX: u32 = 3;
 /// Pause before the second try; doubles after that.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// What is repeated of the reason that a failing daemon gives: it ends up in conditions.
+const REASON_BYTES_MAX: usize = 512;
 /// Idle connections to one daemon. More calls than this at once open further ones.
 const IDLE_CONNECTIONS_MAX: usize = 16;
 
@@ -268,7 +270,11 @@ fn judge(action: &'static str, status: StatusCode, body: Bytes) -> Result<Answer
     // These come from proxies as well, and say nothing about the request.
     let is_passing = matches!(status.as_u16(), 408 | 425 | 429);
     if !is_refusal || is_passing {
-        return Err(DaemonError::Failed { action, status: status.as_u16() });
+        // A proxy's page is no reason; the daemon's own words are.
+        let refusal = serde_json::from_slice::<Refusal>(&body);
+        let mut why = refusal.map(|it| it.message).unwrap_or_default();
+        why.truncate(why.floor_char_boundary(REASON_BYTES_MAX));
+        return Err(DaemonError::Failed { action, status: status.as_u16(), why });
     }
     // Only a daemon says why. A 404 of a proxy must not pass for "no such allocation".
     let refusal = serde_json::from_slice(&body).unwrap_or_else(|_| {
