@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use daemons::attestd::Device;
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 /// The latest sample of every allocation of one daemon, and whether samples flow.
 #[derive(Debug)]
@@ -89,11 +89,13 @@ impl<S: Clone> Board<S> {
 #[derive(Debug)]
 pub(crate) struct Inventory {
     state: RwLock<Result<Vec<Device>, String>>,
+    heard: watch::Sender<bool>,
 }
 
 impl Default for Inventory {
     fn default() -> Self {
-        Self { state: RwLock::new(Err("its inventory has not been read yet".to_owned())) }
+        let unread = Err("its inventory has not been read yet".to_owned());
+        Self { state: RwLock::new(unread), heard: watch::channel(false).0 }
     }
 }
 
@@ -107,7 +109,16 @@ impl Inventory {
         let mut state = self.state.write();
         let changed = *state != told;
         *state = told;
+        drop(state);
+        self.heard.send_replace(true);
         changed
+    }
+
+    /// Waits for the first word of attestd, be it a failure: a process that has just started must
+    /// not take its own ignorance for a refusal.
+    pub async fn heard(&self) {
+        // The sender lives as long as `self`, so this ends only when it is true.
+        let _ = self.heard.subscribe().wait_for(|heard| *heard).await;
     }
 }
 

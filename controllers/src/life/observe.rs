@@ -49,6 +49,9 @@ pub(crate) async fn observe<K: Kind>(
     }
     let allocations = memory.listing.as_ref().map(|it| it.allocations.clone());
     let requirement = requirement::<K>(context, object, &facts);
+    if requirement.is_some() {
+        context.inventory.heard().await;
+    }
     let current = allocations.iter().flatten().find(|it| facts.handle.as_deref() == Some(it.id()));
     let current = current.or_else(|| allocations.iter().flatten().next());
     let trust = trust::<K>(context, &facts, requirement.as_ref(), current, now);

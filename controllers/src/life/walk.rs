@@ -106,7 +106,13 @@ async fn step<K: Kind>(
         (memory.trouble, memory.last_op) =
             (memory.trouble.take().filter(|_| found.silence.is_some()), None);
     }
-    let said = say::<K>(context, object, &found, &health, &plan, memory, turn, now).await?;
+    // The object is about to go: nothing more is said of it.
+    let is_over = plan.op == Some(Op::DropFinalizer) && found.silence.is_none();
+    let said = if is_over {
+        None
+    } else {
+        say::<K>(context, object, &found, &health, &plan, memory, turn, now).await?
+    };
     if found.silence.is_some() {
         return Ok((said, Again::Failed));
     }
@@ -226,6 +232,14 @@ async fn say<K: Kind>(
         K::status(found.seen.current(facts), sample.as_ref(), common)
     };
     let drift = K::drift(object, &next);
+    // Spread by a fifth, so that objects of one start do not write together for ever.
+    let pause = context.settings.status_interval.mul_f64(0.8 + 0.4 * turn.chance);
+    let next_routine = now.checked_add(pause).ok();
+    // A process that has just started does not know when the last write was: a moment ago, for all
+    // it can tell.
+    if memory.routine_at.is_none() && facts.phase.is_some() {
+        memory.routine_at = next_routine;
+    }
     let is_due = memory.routine_at.is_none_or(|at| now >= at);
     if drift == Drift::None || (drift == Drift::Reading && !is_due) {
         return Ok(None);
@@ -236,9 +250,7 @@ async fn say<K: Kind>(
     } else {
         kubernetes::apply_status_unless_changed(&context.client, object, value).await?
     };
-    // Spread by a fifth, so that objects of one start do not write together for ever.
-    let pause = context.settings.status_interval.mul_f64(0.8 + 0.4 * turn.chance);
-    memory.routine_at = now.checked_add(pause).ok();
+    memory.routine_at = next_routine;
     count_denial(context, facts, &found.seen.trust, &verdict);
     tell::<K>(context, &written, facts.phase, &facts.conditions, &verdict).await;
     Ok(Some(written))

@@ -147,7 +147,10 @@ impl Engine {
     /// The next thing to tell people, or none for now: see [`Self::has_reports`].
     pub fn poll_report(&mut self) -> Option<Report> {
         // Few, and others wait for them: an owner that releases an object, for instance.
-        if let Some(report) = self.use_report() {
+        // Who has not seen all Pods yet cannot say that nobody uses something.
+        if self.unsynced.is_empty()
+            && let Some(report) = self.use_report()
+        {
             return Some(report);
         }
         // In turn, so that neither a flood of held Pods nor one of bound Pods keeps the other
@@ -169,7 +172,7 @@ impl Engine {
 
     /// Whether `poll_report` has more to look at, though it may have had nothing to tell.
     pub fn has_reports(&self) -> bool {
-        !self.reports.is_empty() || !self.uses.is_empty()
+        !self.reports.is_empty() || (self.unsynced.is_empty() && !self.uses.is_empty())
     }
 
     /// When to poll again though no event has come.

@@ -19,9 +19,12 @@ impl Engine {
         });
         let entered_ready = after.phase == Phase::Ready
             && before.as_ref().is_none_or(|before| before.phase != Phase::Ready);
+        // A raised floor counts when the daemon has confirmed it, not when it is asked for.
+        let floor_changed = before.as_ref().is_some_and(|before| before.floor() != after.floor());
+        let spec_changed_or_took_effect = spec_changed || floor_changed;
         self.wake_aside(&name, |wake| match wake {
-            WakeAside::SpecChange => spec_changed,
-            WakeAside::SpecChangeOrReady => spec_changed || entered_ready,
+            WakeAside::SpecChange => spec_changed_or_took_effect,
+            WakeAside::SpecChangeOrReady => spec_changed_or_took_effect || entered_ready,
             WakeAside::PolicyChange => false,
         });
         if spec_changed {

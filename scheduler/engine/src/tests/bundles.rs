@@ -137,6 +137,21 @@ fn those_in_line_are_asked_again_when_the_owner_changes_its_mind() {
 }
 
 #[test]
+fn fail_fast_is_tried_again_when_a_raised_floor_takes_effect() {
+    let mut world = World::with_nodes(5);
+    world.corridor(CorridorBuilder::new("c1", 100));
+    world.see(PodBuilder::new("holder").needs("c1", Some(100)).build());
+    world.bind_all();
+    world.see(PodBuilder::new("hasty").needs("c1", Some(50)).fail_fast().build());
+    assert!(world.bind_all().is_empty());
+    let asked = || CorridorBuilder::new("c1", 200).generation(2).achievable(210.0);
+    world.corridor(asked().confirmed(100.0));
+    assert!(world.bind_all().is_empty(), "corrd has not agreed yet");
+    world.corridor(asked().confirmed(200.0));
+    assert_eq!(world.bind_all(), ["hasty"]);
+}
+
+#[test]
 fn a_bundle_is_shared_only_within_its_security_domain() {
     let mut world = World::with_nodes(5);
     world.corridor(CorridorBuilder::bundle("owner/b1", 50).security_domain("red"));

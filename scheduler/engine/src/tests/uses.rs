@@ -1,10 +1,10 @@
 use std::time::Duration;
 
-use model::{ObjectKind, Phase};
+use model::{Instant, ObjectKind, Phase};
 
 use super::World;
 use crate::testkit::{CorridorBuilder, PodBuilder, corridor};
-use crate::{Event, Facts, Report};
+use crate::{Engine, EngineConfig, Event, Facts, Kind, Report};
 
 impl World {
     /// What has been told of the use of objects since the last look.
@@ -42,6 +42,23 @@ fn users_are_counted_and_named_at_most_once_a_second() {
     world.pass(Duration::from_secs(1));
     world.bind_all();
     assert_eq!(world.told()[0].in_use, 4);
+}
+
+#[test]
+fn nothing_is_said_of_users_before_all_pods_are_known() {
+    let mut world = World { engine: Engine::new(EngineConfig::default()), now: Instant::START };
+    let releasing = CorridorBuilder::new("c1", 100).phase(Phase::Releasing).build();
+    world.handle(Event::ObjectSeen(releasing));
+    let synced = |world: &mut World, kinds: &[Kind]| {
+        for kind in kinds {
+            world.handle(Event::Synced(*kind));
+        }
+    };
+    let (last, others) = Kind::ALL.split_last().unwrap();
+    synced(&mut world, others);
+    assert!(world.told().is_empty() && !world.engine.has_reports());
+    synced(&mut world, &[*last]);
+    assert_eq!(world.told()[0].drained, Some(true));
 }
 
 #[test]
