@@ -89,15 +89,19 @@ pub(super) fn answers(allocation: &Corridor, request: &CorridorRequest) -> bool 
     allocation.idempotency_key == request.key() || (on_device && as_stands.key() == request.key())
 }
 
-/// What the spec leaves out stays as it is.
+/// What the spec leaves out is corrd's default, also when it was something else before.
 pub(super) fn change(stands: &PathSpec, wanted: &PathSpec) -> Option<PathChange> {
+    fn differing<T: Clone + Default + PartialEq>(
+        stands: Option<&T>,
+        wanted: Option<&T>,
+    ) -> Option<T> {
+        let (stands, wanted) = (stands.cloned().unwrap_or_default(), wanted.cloned());
+        Some(wanted.unwrap_or_default()).filter(|wanted| *wanted != stands)
+    }
     let differs = CorridorChange {
         min_gbps: (stands.min_gbps != wanted.min_gbps).then_some(wanted.min_gbps),
-        qos: wanted.qos.clone().filter(|it| stands.qos.as_ref() != Some(it)),
-        recalibration: wanted
-            .recalibration
-            .clone()
-            .filter(|it| stands.recalibration.as_ref() != Some(it)),
+        qos: differing(stands.qos.as_ref(), wanted.qos.as_ref()),
+        recalibration: differing(stands.recalibration.as_ref(), wanted.recalibration.as_ref()),
     };
     (differs != CorridorChange::default()).then_some(PathChange::InPlace(differs))
 }
@@ -147,6 +151,12 @@ mod tests {
             assert_eq!(answers(&stands, &wanted), same_path, "row {row}");
             assert_eq!(change(&stands.path, &wanted.path).is_some(), in_place, "row {row}");
         }
+        let mut tuned = spec.clone();
+        tuned.qos = Some(crds::Qos { pfc: true, priority: None });
+        let stands = standing(&request(&tuned, &owner(), None));
+        let back = change(&stands.path, &request(&spec, &owner(), None).path);
+        let differs = CorridorChange { qos: Some(corrd::Qos::default()), ..Default::default() };
+        assert_eq!(back, Some(PathChange::InPlace(differs)), "what is left out is the default");
     }
 
     #[test]

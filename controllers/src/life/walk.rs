@@ -63,6 +63,10 @@ pub(crate) async fn walk<K: Kind>(
 ) -> Pass<LifeController<K>> {
     let (object, again) = match step::<K>(context, object, &mut memory, turn).await {
         Ok(done) => done,
+        // It went while this pass was under way: there is nothing left to write to.
+        Err(kube::Error::Api(status)) if status.code == 404 => {
+            (None, Again::After(LISTING_AGE_MAX))
+        }
         Err(error) => {
             let kind = <K::Object as kube::Resource>::kind(&());
             warn!(%kind, %error, "the API server did not take a write");
