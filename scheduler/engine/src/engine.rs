@@ -160,6 +160,7 @@ impl Engine {
         {
             return Some(report);
         }
+        self.walk_lines();
         for _ in 0..HELD_LOOKS_MAX {
             let Some(pod) = self.reports.pop_held() else { break };
             let report = self.held_report(&pod);
@@ -168,6 +169,24 @@ impl Engine {
             }
         }
         self.reports.pop_scheduled()
+    }
+
+    /// Queues a few more Pods of lines that have changed.
+    fn walk_lines(&mut self) {
+        if self.reports.has_held() {
+            return;
+        }
+        let Some((object, after)) = self.reports.line_to_walk() else { return };
+        let line = self.objects.line(&object);
+        let next = line.map(|line| line.waiting_after(after.as_ref(), HELD_LOOKS_MAX));
+        let next = next.unwrap_or_default();
+        for (_, uid) in &next {
+            if let Some(record) = self.pods.get(uid) {
+                self.reports.held(self.now, uid, &record.report);
+            }
+        }
+        let to = next.last().filter(|_| next.len() == HELD_LOOKS_MAX).map(|(place, _)| place);
+        self.reports.walked(&object, to.cloned());
     }
 
     /// Whether `poll_report` has more to look at, though it may have had nothing to tell.

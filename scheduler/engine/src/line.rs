@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -75,7 +76,34 @@ pub(crate) struct Waiting {
     pub pod: PodUid,
 }
 
+/// Where a walk through a line has come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub namespace: Arc<str>,
+    pub amount: Amount,
+    pub order: Order,
+}
+
 impl Line {
+    /// The next Pods after a place, in the order in which they are kept.
+    pub fn waiting_after(&self, after: Option<&Place>, max: usize) -> Vec<(Place, PodUid)> {
+        let from = after.map_or(Unbounded, |place| Included(&*place.namespace));
+        let namespaces = self.waiting.range::<str, _>((from, Unbounded));
+        let pods = namespaces.flat_map(|(namespace, by_amount)| {
+            let after = after.filter(|place| place.namespace == *namespace);
+            let from = after.map_or(Amount::ZERO, |place| place.amount);
+            by_amount.range(from..).flat_map(move |(amount, pods)| {
+                let after = after.filter(|place| place.amount == *amount);
+                let from = after.map_or(Unbounded, |place| Excluded(place.order));
+                pods.range((from, Unbounded)).map(move |(order, pod)| {
+                    let (namespace, amount) = (namespace.clone(), *amount);
+                    (Place { namespace, amount, order: *order }, pod.clone())
+                })
+            })
+        });
+        pods.take(max).collect()
+    }
+
     pub fn join(&mut self, namespace: &Arc<str>, order: Order, amount: Amount, pod: PodUid) {
         let by_amount = self.waiting.entry(namespace.clone()).or_default();
         by_amount.entry(amount).or_default().insert(order, pod);
@@ -239,6 +267,27 @@ mod tests {
             Some("p3")
         );
         assert_eq!(name(line.first_fitting(Amount::from_whole(10), &|_| false)), None);
+    }
+
+    #[test]
+    fn a_line_is_walked_in_steps_without_missing_anybody() {
+        let mut line = Line::default();
+        for number in 0..20 {
+            let namespace = ["a", "b", "c"][number % 3].into();
+            let amount = Amount::from_whole(u32::try_from(number % 4).unwrap());
+            line.join(&namespace, order(number as u64), amount, PodUid::new(&number.to_string()));
+        }
+        let all: Vec<PodUid> = line.waiting().map(|(_, pod)| pod.clone()).collect();
+        for step in [1, 3, 7, 100] {
+            let (mut walked, mut after) = (Vec::new(), None);
+            loop {
+                let next = line.waiting_after(after.as_ref(), step);
+                let Some((place, _)) = next.last() else { break };
+                after = Some(place.clone());
+                walked.extend(next.into_iter().map(|(_, pod)| pod));
+            }
+            assert_eq!(walked, all, "in steps of {step}");
+        }
     }
 
     #[test]

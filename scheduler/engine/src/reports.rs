@@ -1,13 +1,14 @@
 //! When a person is told, and when not again.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use model::{Instant, PodUid};
+use model::{Instant, ObjectRef, PodUid};
 use priority_queue::PriorityQueue;
 
 use crate::decision::Report;
+use crate::line::Place;
 use crate::rejection::Class;
 
 /// For one Pod: the first write at once, then this many more at once …
@@ -51,12 +52,45 @@ pub(crate) struct Reports {
     scheduled: VecDeque<Report>,
     held: VecDeque<PodUid>,
     held_members: BTreeSet<PodUid>,
+    /// Objects whose whole line may have something new to be told, and how far that has come. A
+    /// long line is walked in small steps, behind everything urgent.
+    lines: BTreeMap<ObjectRef, Walk>,
     later: PriorityQueue<PodUid, Reverse<Instant>>,
     pub dropped: u64,
     last_was_scheduled: bool,
 }
 
+#[derive(Debug, Default)]
+struct Walk {
+    after: Option<Place>,
+    /// It changed again meanwhile: once more from the start, but not before the end was reached,
+    /// or a flapping object would keep the last in its line from ever being told.
+    again: bool,
+}
+
 impl Reports {
+    pub fn line_changed(&mut self, object: &ObjectRef) {
+        let walk = self.lines.entry(object.clone()).or_default();
+        walk.again = walk.after.is_some();
+    }
+
+    /// A line to walk on, and from where.
+    pub fn line_to_walk(&self) -> Option<(ObjectRef, Option<Place>)> {
+        self.lines.first_key_value().map(|(object, walk)| (object.clone(), walk.after.clone()))
+    }
+
+    /// The walk has come to this place; `None`: to the end.
+    pub fn walked(&mut self, object: &ObjectRef, to: Option<Place>) {
+        let Some(walk) = self.lines.get_mut(object) else { return };
+        if to.is_some() {
+            walk.after = to;
+        } else if walk.again {
+            *walk = Walk::default();
+        } else {
+            self.lines.remove(object);
+        }
+    }
+
     pub fn scheduled(&mut self, report: Report) {
         if self.scheduled.len() >= SCHEDULED_MAX {
             self.dropped += 1;
@@ -103,8 +137,12 @@ impl Reports {
         Some(pod)
     }
 
+    pub fn has_held(&self) -> bool {
+        !self.held.is_empty()
+    }
+
     pub fn is_empty(&self) -> bool {
-        self.scheduled.is_empty() && self.held.is_empty()
+        self.scheduled.is_empty() && self.held.is_empty() && self.lines.is_empty()
     }
 
     /// What is still to be told of bound Pods outlives everything derived.
@@ -126,6 +164,8 @@ impl Reports {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::Order;
+    use model::Amount;
 
     #[test]
     fn four_writes_at_once_then_one_in_thirty_seconds() {
@@ -136,6 +176,25 @@ mod tests {
             state.wrote(now, Class::Quarantined);
         }
         assert_eq!(state.allowed_at(), now + WRITE_INTERVAL);
+    }
+
+    #[test]
+    fn a_line_that_changes_while_it_is_walked_is_walked_to_its_end_first() {
+        let object = crate::testkit::corridor("c1");
+        let place = |amount| Place {
+            namespace: "a".into(),
+            amount: Amount::from_whole(amount),
+            order: Order::new(0, 0, 0),
+        };
+        let mut reports = Reports::default();
+        reports.line_changed(&object);
+        reports.walked(&object, Some(place(1)));
+        reports.line_changed(&object);
+        assert_eq!(reports.line_to_walk(), Some((object.clone(), Some(place(1)))));
+        reports.walked(&object, None);
+        assert_eq!(reports.line_to_walk(), Some((object.clone(), None)), "once more");
+        reports.walked(&object, None);
+        assert!(reports.is_empty());
     }
 
     #[test]

@@ -80,11 +80,8 @@ impl Engine {
     }
 
     pub(super) fn queue_line_reports(&mut self, object: &ObjectRef) {
-        let Some(line) = self.objects.line(object) else { return };
-        for (_, uid) in line.waiting() {
-            if let Some(record) = self.pods.get(uid) {
-                self.reports.held(self.now, uid, &record.report);
-            }
+        if self.objects.line(object).is_some() {
+            self.reports.line_changed(object);
         }
     }
 }
