@@ -41,6 +41,11 @@ pub(crate) trait Controller: Send + Sync + 'static {
     where
         Self: Sized;
 
+    /// Whether news about this one object call for a pass at all. Called between passes only.
+    fn needs_pass(_context: &Context, _object: &Self::Object, _memory: &mut Self::Memory) -> bool {
+        true
+    }
+
     /// The set of objects changed and is known completely.
     fn all_known(_context: &Context, _objects: &mut dyn Iterator<Item = &Arc<Self::Object>>) {}
 
@@ -184,7 +189,15 @@ impl<C: Controller> Harness<C> {
             }
         }
         for key in pending.uids.iter().filter_map(|uid| self.by_uid.get(uid)) {
-            self.line.wake(key, now);
+            let held = self.objects.get_mut(key);
+            // While a pass is under way nobody knows what it will find.
+            let is_calm = held.is_some_and(|held| match &mut held.memory {
+                Some(memory) => !C::needs_pass(&self.context, &held.object, memory),
+                None => false,
+            });
+            if !is_calm {
+                self.line.wake(key, now);
+            }
         }
     }
 

@@ -103,7 +103,7 @@ pub struct DaemonsArgs {
     pub enable_admin: bool,
 
     /// An allocation is lost when its lease is not renewed for this long.
-    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(long, value_name = "N", default_value_t = 900, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub lease_ttl_seconds: u64,
 
     /// How long an attestation ticket is good.

@@ -91,6 +91,14 @@ impl Kind for Corridors {
         status::is_current(allocation, sample)
     }
 
+    fn has_moved(
+        object: &crds::Corridor,
+        allocation: &corrd::Corridor,
+        sample: &CorridorTelemetry,
+    ) -> bool {
+        status::has_moved(object, allocation, sample)
+    }
+
     fn judge(
         object: &crds::Corridor,
         allocation: &corrd::Corridor,

@@ -15,10 +15,11 @@ use crate::settings::Settings;
 /// A degraded path is well again only below this part of its target: the band in between decides
 /// nothing.
 const BER_RECOVERED: f64 = 0.5;
-/// Readings are written again when they moved by more than this.
-const BANDWIDTH_DEADBAND: f64 = 0.02;
-const BER_DEADBAND_FACTOR: f64 = 2.0;
-const TEMPERATURE_DEADBAND_C: f64 = 2.0;
+/// Readings are written again when they moved by more than this: wide enough for a healthy path's
+/// noise and its day, because the status is for people, and the metrics have every move.
+const BANDWIDTH_DEADBAND: f64 = 0.05;
+const BER_DEADBAND_FACTOR: f64 = 10.0;
+const TEMPERATURE_DEADBAND_C: f64 = 5.0;
 const POWER_DEADBAND: f64 = 0.1;
 
 /// What has to be remembered to judge a bit error rate.
@@ -172,6 +173,18 @@ pub(super) fn status_unknown(object: &crds::Corridor, common: Common) -> Corrido
         telemetry: old.telemetry,
         ..status(None, None, common)
     }
+}
+
+/// Whether a sample is worth a write, phase and conditions aside.
+pub(super) fn has_moved(
+    object: &crds::Corridor,
+    allocation: &Corridor,
+    sample: &CorridorTelemetry,
+) -> bool {
+    let empty = CorridorStatus::default();
+    let old = object.status.as_ref().unwrap_or(&empty);
+    let next = status(Some(allocation), Some(sample), Common::of_readings());
+    readings_moved(old, &next, f64::from(object.spec.min_gbps))
 }
 
 pub(super) fn drift(object: &crds::Corridor, next: &CorridorStatus) -> Drift {

@@ -73,6 +73,12 @@ pub(crate) trait Kind: Send + Sync + 'static {
     /// Whether a sample is of the allocation as it stands: one from before a change of the floor says
     /// nothing about the new one.
     fn is_current(allocation: &Self::Allocation, sample: &Self::Sample) -> bool;
+    /// Whether a sample is worth a write, phase and conditions aside.
+    fn has_moved(
+        object: &Self::Object,
+        allocation: &Self::Allocation,
+        sample: &Self::Sample,
+    ) -> bool;
     /// How the allocation does, and what of it has to be remembered.
     fn judge(
         object: &Self::Object,
@@ -139,6 +145,18 @@ pub(crate) struct Common {
     pub generation: i64,
     pub conditions: Vec<Condition>,
     pub attestation_expires_at: Option<Timestamp>,
+}
+
+impl Common {
+    /// For a status of which only the readings are of interest.
+    pub fn of_readings() -> Self {
+        Self {
+            phase: Phase::default(),
+            generation: 0,
+            conditions: Vec::new(),
+            attestation_expires_at: None,
+        }
+    }
 }
 
 /// How far a new status is from what was written last.

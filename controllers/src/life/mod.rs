@@ -6,6 +6,7 @@
 //! ```
 
 mod apply;
+mod calm;
 mod facts;
 mod kind;
 mod observe;
@@ -48,6 +49,10 @@ impl<K: Kind> Controller for LifeController<K> {
         turn: Turn,
     ) -> Pass<Self> {
         walk::walk::<K>(&context, &object, memory, turn).await
+    }
+
+    fn needs_pass(context: &Context, object: &K::Object, memory: &mut Memory<K>) -> bool {
+        calm::needs_pass(context, object, memory)
     }
 
     fn gone(context: &Context, object: &K::Object) {

@@ -10,11 +10,12 @@ use super::facts::{Facts, Intent};
 use super::kind::{Allocation, Kind};
 use super::plan::{Seen, Wish};
 use super::walk::Memory;
-use crate::attestation::{self, Holder, Requirement, Trust};
+use crate::attestation::{self, Holder, KnownTicket, Requirement, Trust};
 use crate::context::Context;
 
-/// A list of allocations is believed for this long unless something speaks against it.
-pub(crate) const LISTING_AGE_MAX: Duration = Duration::from_mins(1);
+/// A list of allocations is believed for this long unless something speaks against it: telemetry
+/// tells what is lost at once.
+pub(crate) const LISTING_AGE_MAX: Duration = Duration::from_mins(10);
 
 /// What one pass has found.
 pub(crate) struct Found<K: Kind> {
@@ -54,7 +55,7 @@ pub(crate) async fn observe<K: Kind>(
     }
     let current = allocations.iter().flatten().find(|it| facts.handle.as_deref() == Some(it.id()));
     let current = current.or_else(|| allocations.iter().flatten().next());
-    let trust = trust::<K>(context, &facts, requirement.as_ref(), current, now);
+    let trust = trust::<K>(context, &facts, requirement.as_ref(), current, &mut memory.ticket, now);
     let request = K::request(object, &owner, trust.device(), now);
     let matching =
         allocations.as_ref().and_then(|all| all.iter().position(|it| K::answers(it, &request)));
@@ -102,6 +103,7 @@ fn trust<K: Kind>(
     facts: &Facts,
     requirement: Option<&Requirement>,
     current: Option<&K::Allocation>,
+    known: &mut Option<KnownTicket>,
     now: Timestamp,
 ) -> Trust {
     let current = current.and_then(Allocation::device);
@@ -116,5 +118,5 @@ fn trust<K: Kind>(
         ticket: facts.ticket.as_deref(),
     };
     let keys = &context.backends.trusted_keys;
-    attestation::judge(requirement, &context.inventory.read(), keys, holder, now)
+    attestation::judge(requirement, &context.inventory.read(), keys, holder, known, now)
 }

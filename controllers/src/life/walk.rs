@@ -12,12 +12,13 @@ use jiff::Timestamp;
 use tracing::{debug, warn};
 
 use super::apply::{Failure, apply, trouble};
+use super::calm::Calm;
 use super::facts::Facts;
-use super::kind::{Common, Drift, Health, Kind};
+use super::kind::{Allocation, Common, Drift, Health, Kind};
 use super::observe::{Found, LISTING_AGE_MAX, Listing, observe};
 use super::plan::{self, Op, Plan, Step, Waits};
 use super::verdict::{self, Trouble, Verdict, View};
-use crate::attestation::Trust;
+use crate::attestation::{KnownTicket, Trust};
 use crate::context::Context;
 use crate::harness::{Pass, Turn};
 use crate::kubernetes;
@@ -32,14 +33,17 @@ const LEASE_PAUSE_MIN: Duration = Duration::from_secs(1);
 /// What is remembered of an object between passes.
 pub(crate) struct Memory<K: Kind> {
     pub listing: Option<Listing<K::Allocation>>,
-    signals: K::Signals,
+    pub signals: K::Signals,
+    /// Set while nothing is to be done.
+    pub calm: Option<Calm>,
+    pub ticket: Option<KnownTicket>,
     trouble: Option<Trouble>,
     /// The generation that `trouble` is about.
     generation: i64,
     /// What the last pass did: the same twice in a row had no effect.
     last_op: Option<Op<K::Change>>,
     /// Readings are not written before.
-    routine_at: Option<Timestamp>,
+    pub routine_at: Option<Timestamp>,
 }
 
 impl<K: Kind> Default for Memory<K> {
@@ -47,6 +51,8 @@ impl<K: Kind> Default for Memory<K> {
         Self {
             listing: None,
             signals: K::Signals::default(),
+            calm: None,
+            ticket: None,
             trouble: None,
             generation: 0,
             last_op: None,
@@ -83,6 +89,7 @@ async fn step<K: Kind>(
     turn: Turn,
 ) -> kube::Result<(Option<K::Object>, Again)> {
     context.policies.synced().await;
+    memory.calm = None;
     let now = Timestamp::now();
     let facts = K::facts(object);
     // Ours no longer, or never: nothing is touched.
@@ -125,9 +132,20 @@ async fn step<K: Kind>(
         Some(op) if turn.may_retry => {
             act::<K>(context, newest, &found, &health, &plan, op, memory, turn, now).await?
         }
-        _ => (None, rest::<K>(object, &found, &health, &plan, memory, now)),
+        _ => {
+            if plan.op.is_none() && plan.waits.is_none() && memory.trouble.is_none() {
+                memory.calm = calm::<K>(&found, &health);
+            }
+            (None, rest::<K>(object, &found, &health, &plan, memory, now))
+        }
     };
     Ok((done.0.or(said), done.1))
+}
+
+fn calm<K: Kind>(found: &Found<K>, health: &Health<K::Change>) -> Option<Calm> {
+    let current = found.seen.current(&found.facts)?;
+    let fault = health.fault.as_ref().map(|(reason, _)| *reason);
+    Some(Calm { id: current.id().to_owned(), fault })
 }
 
 /// Does what was planned, and says so if it fails.
@@ -190,7 +208,6 @@ fn health<K: Kind>(
 }
 
 fn sample<K: Kind>(context: &Context, found: &Found<K>) -> Option<K::Sample> {
-    use super::kind::Allocation;
     let current = found.seen.current(&found.facts)?;
     K::board(context).sample(current.id()).filter(|sample| K::is_current(current, sample))
 }

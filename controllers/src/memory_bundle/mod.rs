@@ -94,6 +94,14 @@ impl Kind for Bundles {
         status::is_current(allocation, sample)
     }
 
+    fn has_moved(
+        object: &crds::MemoryBundle,
+        allocation: &Bundle,
+        sample: &BundleTelemetry,
+    ) -> bool {
+        status::has_moved(object, allocation, sample)
+    }
+
     fn judge(
         _object: &crds::MemoryBundle,
         allocation: &Bundle,

@@ -9,8 +9,8 @@ use super::plan::BundleChange;
 use crate::life::{Common, Drift, Health, conditions_drift};
 
 /// Readings are written again when they moved by more than this part.
-const BANDWIDTH_DEADBAND: f64 = 0.02;
-const TAIL_DEADBAND: f64 = 0.2;
+const BANDWIDTH_DEADBAND: f64 = 0.05;
+const TAIL_DEADBAND: f64 = 0.5;
 
 /// A daemon that does not tell the floor of its samples is believed.
 pub(super) fn is_current(allocation: &Bundle, sample: &BundleTelemetry) -> bool {
@@ -87,15 +87,31 @@ pub(super) fn drift(object: &crds::MemoryBundle, next: &MemoryBundleStatus) -> D
     {
         return Drift::Turning;
     }
+    let conditions = conditions_drift(&old.conditions, &next.conditions);
+    let readings = readings_moved(old, next, floor);
+    conditions.max(if readings { Drift::Reading } else { Drift::None })
+}
+
+/// Whether a sample is worth a write, phase and conditions aside.
+pub(super) fn has_moved(
+    object: &crds::MemoryBundle,
+    allocation: &Bundle,
+    sample: &BundleTelemetry,
+) -> bool {
+    let empty = MemoryBundleStatus::default();
+    let old = object.status.as_ref().unwrap_or(&empty);
+    let next = status(Some(allocation), Some(sample), Common::of_readings());
+    readings_moved(old, &next, f64::from(allocation.memory.floor_gbs))
+}
+
+fn readings_moved(old: &MemoryBundleStatus, next: &MemoryBundleStatus, floor: f64) -> bool {
     let moved = |old: Option<f64>, next: Option<f64>, by: f64| match (old, next) {
         (Some(old), Some(next)) => (next - old).abs() > by,
         (None, Some(_)) => true,
         (_, None) => false,
     };
     let tail = old.tail_p99_ms.unwrap_or_default().abs() * TAIL_DEADBAND;
-    let has_moved = moved(old.achieved_gbs, next.achieved_gbs, floor * BANDWIDTH_DEADBAND)
+    moved(old.achieved_gbs, next.achieved_gbs, floor * BANDWIDTH_DEADBAND)
         || moved(old.tail_p99_ms, next.tail_p99_ms, tail)
-        || (next.moved_pages.is_some() && old.moved_pages != next.moved_pages);
-    let conditions = conditions_drift(&old.conditions, &next.conditions);
-    conditions.max(if has_moved { Drift::Reading } else { Drift::None })
+        || (next.moved_pages.is_some() && old.moved_pages != next.moved_pages)
 }

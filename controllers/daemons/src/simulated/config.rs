@@ -47,7 +47,7 @@ impl Default for SimulatedConfig {
             pools: Pools::default(),
             devices: default_devices(),
             // Longer than a change of leader, shorter than anyone waits for leaked capacity.
-            lease_ttl: Duration::from_mins(5),
+            lease_ttl: Duration::from_mins(15),
             ticket_ttl: Duration::from_hours(1),
             tickets_required: false,
             clock: Clock::System,

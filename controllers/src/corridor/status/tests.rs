@@ -142,10 +142,10 @@ fn readings_inside_their_deadband_are_not_written() {
     object.status = Some(written(120.0, TARGET));
     let table = [
         (written(120.0, TARGET), Drift::None),
-        (written(121.9, TARGET * 1.9), Drift::None),
-        (written(123.0, TARGET), Drift::Reading),
-        (written(120.0, TARGET * 2.1), Drift::Reading),
-        (written(120.0, TARGET / 2.1), Drift::Reading),
+        (written(124.9, TARGET * 9.0), Drift::None),
+        (written(125.1, TARGET), Drift::Reading),
+        (written(120.0, TARGET * 11.0), Drift::Reading),
+        (written(120.0, TARGET / 11.0), Drift::Reading),
         (written(99.0, TARGET), Drift::Turning),
         (CorridorStatus { phase: Some(Phase::Degraded), ..written(120.0, TARGET) }, Drift::Turning),
         (CorridorStatus { floor_gbps: Some(90.0), ..written(120.0, TARGET) }, Drift::Turning),
