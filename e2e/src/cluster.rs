@@ -60,21 +60,25 @@ impl Cluster {
         &self.scheduler_kubeconfig
     }
 
+    /// The program under test.
+    pub fn scheduler_binary(&self) -> &Path {
+        &self.scheduler_binary
+    }
+
     /// Starts the scheduler under test and waits until it is ready.
     pub async fn start_scheduler(&self) -> Result<SchedulerProcess> {
-        SchedulerProcess::start_binary(&self.scheduler_binary, &self.scheduler_kubeconfig, &[])
+        self.start_scheduler_with(&[]).await
+    }
+
+    /// The same, with more flags.
+    pub async fn start_scheduler_with(&self, extra: &[&str]) -> Result<SchedulerProcess> {
+        SchedulerProcess::start_binary(&self.scheduler_binary, &self.scheduler_kubeconfig, extra)
             .await
     }
 
     /// The same, with its own simulated daemons and the controllers that work with them.
     pub async fn start_scheduler_with_daemons(&self) -> Result<SchedulerProcess> {
-        let backends = ["--backends", "simulated"];
-        SchedulerProcess::start_binary(
-            &self.scheduler_binary,
-            &self.scheduler_kubeconfig,
-            &backends,
-        )
-        .await
+        self.start_scheduler_with(&["--backends", "simulated"]).await
     }
 
     pub fn pods(&self, namespace: &str) -> Api<Pod> {

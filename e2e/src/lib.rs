@@ -13,19 +13,24 @@ pub mod binaries;
 pub mod checkers;
 pub mod cluster;
 pub mod control_plane;
+pub mod daemons_process;
 pub mod error;
+pub mod meddler;
 pub mod objects;
 pub mod observe;
 pub mod quantity;
 pub mod recorder;
 pub mod scenarios;
 pub mod scheduler_process;
+pub mod site;
 pub mod supervised;
 
 pub use cluster::Cluster;
 pub use control_plane::ControlPlane;
+pub use daemons_process::DaemonsProcess;
 pub use error::{Error, Result};
 pub use scheduler_process::SchedulerProcess;
+pub use site::{Site, SiteOptions};
 
 /// The scheduler's name in `spec.schedulerName`.
 pub const SCHEDULER_NAME: &str = "corridor-scheduler";

@@ -53,7 +53,7 @@ pub async fn until_pods(
     until_described(api, awaited, patience, done, describe_pods).await
 }
 
-async fn until_described<K>(
+pub(crate) async fn until_described<K>(
     api: &Api<K>,
     awaited: &str,
     patience: Duration,

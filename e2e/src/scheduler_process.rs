@@ -23,6 +23,9 @@ const PACKAGE: &str = "corridor-scheduler";
 /// In-flight binds must be answered before it ends; each has a shorter time-out of its own.
 const EXIT_TIME_MAX: Duration = Duration::from_mins(1);
 
+/// An HTTP server under test that says nothing for so long is stuck.
+const READ_TIME_MAX: Duration = Duration::from_secs(30);
+
 /// A running scheduler. Its end, however it comes, leaves nothing behind.
 #[derive(Debug)]
 pub struct SchedulerProcess {
@@ -65,6 +68,15 @@ impl SchedulerProcess {
         Ok(Self { process, url })
     }
 
+    /// Every metric that it serves now, as text.
+    pub async fn metrics(&self) -> Result<String> {
+        let doing = format!("reading {}/metrics", self.url);
+        let request = http::Request::get("/metrics")
+            .body(Vec::new())
+            .map_err(|problem| Error::malformed(doing.clone(), problem))?;
+        plain_client(&self.url)?.request_text(request).await.doing(doing)
+    }
+
     /// Where it answers HTTP.
     pub fn url(&self) -> &str {
         &self.url
@@ -81,6 +93,11 @@ impl SchedulerProcess {
 
     /// Ends it without a chance to do anything more, and returns when it is dead.
     pub async fn kill9(mut self) -> Result<()> {
+        self.kill9_in_place().await
+    }
+
+    /// The same for one that cannot be given away. Another may take its place.
+    pub(crate) async fn kill9_in_place(&mut self) -> Result<()> {
         self.process.signal(Signal::Kill)?;
         self.process.exit_code(EXIT_TIME_MAX).await.map(drop)
     }
@@ -163,10 +180,11 @@ struct CargoMessage {
 }
 
 /// Any HTTP server will do for the client of an API server, as long as nothing is retried.
-fn plain_client(url: &str) -> Result<Client> {
+pub(crate) fn plain_client(url: &str) -> Result<Client> {
     let uri: Uri =
         url.parse().map_err(|problem| Error::malformed(format!("parsing {url}"), problem))?;
     let mut config = Config::new(uri);
     config.default_retry = false;
+    config.read_timeout = Some(READ_TIME_MAX);
     Client::try_from(config).doing(format!("making a client of {url}"))
 }

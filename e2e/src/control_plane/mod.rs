@@ -2,6 +2,7 @@
 
 mod access;
 mod audit;
+mod controller_manager;
 mod crds;
 pub(crate) mod servers;
 
@@ -16,6 +17,7 @@ use tokio::task::spawn_blocking;
 
 pub use access::config_from;
 pub use audit::{AuditLog, Binding};
+pub use controller_manager::ControllerManager;
 
 use crate::binaries::Binaries;
 use crate::cluster::Cluster;

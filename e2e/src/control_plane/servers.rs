@@ -194,7 +194,7 @@ fn random_token() -> String {
     format!("{:016x}{:016x}", word(), word())
 }
 
-fn flag(name: &str, value: impl Into<OsString>) -> OsString {
+pub(super) fn flag(name: &str, value: impl Into<OsString>) -> OsString {
     let mut flag = OsString::from(format!("{name}="));
     flag.push(value.into());
     flag

@@ -2,6 +2,8 @@
 
 pub mod bundles;
 pub mod corridors;
+pub mod custom;
+pub mod history;
 pub mod leases;
 pub mod nodes;
 pub mod pods;

@@ -9,6 +9,7 @@ use crate::SCHEDULER_NAME;
 use crate::error::{Doing as _, Result};
 use crate::objects::bundles::Bundle;
 use crate::objects::corridors::Corridor;
+use crate::objects::custom::{Custom, CustomKind};
 
 pub const CORRIDOR_REF: &str = "corridoros.io/corridorRef";
 pub const CORRIDOR_GBPS: &str = "corridoros.io/corridorGbps";
@@ -16,6 +17,8 @@ pub const CORRIDOR_ID: &str = "corridoros.io/corridorId";
 pub const MEMORY_BUNDLE_REF: &str = "corridoros.io/memoryBundleRef";
 pub const MEMORY_BUNDLE_GBS: &str = "corridoros.io/memoryBundleGBs";
 pub const FFM_HANDLE: &str = "corridoros.io/ffmHandle";
+pub const TICKET_HASH: &str = "corridoros.io/attestationTicketHash";
+pub const FAILURE_POLICY: &str = "corridoros.io/failurePolicy";
 pub const GRANT: &str = "corridoros.io/grant";
 
 /// A Pod to be, for our scheduler unless it says otherwise.
@@ -62,6 +65,20 @@ impl PodTemplate {
     #[must_use]
     pub fn bundle(self, bundle: &Bundle, gbs: &str) -> Self {
         self.annotation(MEMORY_BUNDLE_REF, &bundle.reference()).annotation(MEMORY_BUNDLE_GBS, gbs)
+    }
+
+    /// Refers to a Corridor or a MemoryBundle, and asks for so much of it if anything is given.
+    #[must_use]
+    pub fn refer(self, object: &Custom, amount: Option<&str>) -> Self {
+        let (reference, key) = match object.kind {
+            CustomKind::MemoryBundle => (MEMORY_BUNDLE_REF, MEMORY_BUNDLE_GBS),
+            CustomKind::Corridor | CustomKind::AttestationPolicy => (CORRIDOR_REF, CORRIDOR_GBPS),
+        };
+        let this = self.annotation(reference, &object.reference());
+        match amount {
+            Some(amount) => this.annotation(key, amount),
+            None => this,
+        }
     }
 
     /// Both the class and the number: the API server wants them to agree, and a model of it without

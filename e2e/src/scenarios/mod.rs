@@ -5,6 +5,7 @@
 //! to end a wait that is in vain.
 
 mod bundles;
+pub mod corridoros;
 mod corridors;
 mod crashes;
 mod daemons;

@@ -1,0 +1,236 @@
+//! A cluster with daemons beside it, and the scheduler with its controllers between both.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Event, Namespace};
+use kube::{Api, Client};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use crate::SYSTEM_NAMESPACE;
+use crate::cluster::Cluster;
+use crate::daemons_process::DaemonsProcess;
+use crate::error::{Doing as _, Error, Result, ensure};
+use crate::meddler::Meddler;
+use crate::objects::custom::{Custom, CustomKind};
+use crate::objects::nodes::NodeTemplate;
+use crate::observe::{PATIENCE, until};
+use crate::scheduler_process::SchedulerProcess;
+use crate::supervised::Supervised;
+
+/// The daemons have no watch; a look costs them nothing.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// What differs from one site to another.
+#[derive(Debug, Clone, Default)]
+pub struct SiteOptions {
+    /// Flags of the daemons beyond those that every test needs.
+    pub daemons: Vec<String>,
+    /// Merged into the `CorridorConfiguration`.
+    pub settings: Value,
+    /// `CorridorArgs` of the profile; null: no such document.
+    pub corridor_args: Value,
+    /// Whether the scheduler reaches the daemons only through a [`Meddler`].
+    pub meddled: bool,
+}
+
+/// Everything runs; all of it ends when this is dropped.
+#[derive(Debug)]
+pub struct Site {
+    pub cluster: Cluster,
+    // Dropped in this order: the scheduler first, so that it does not miss its daemons.
+    pub scheduler: SchedulerProcess,
+    pub meddler: Option<Meddler>,
+    pub daemons: DaemonsProcess,
+    /// Never started: the folder of the configuration, which goes with the test process.
+    files: Supervised,
+    /// What the owners of this cluster's allocations begin with.
+    pub owner_prefix: String,
+}
+
+impl Site {
+    /// Starts daemons with nothing in them, and a scheduler that works with them.
+    pub async fn start(cluster: &Cluster, options: SiteOptions) -> Result<Self> {
+        cluster.ensure_namespace(SYSTEM_NAMESPACE).await?;
+        cluster.create_nodes(3, &NodeTemplate::new("64", "256Gi")).await?;
+        let daemons = DaemonsProcess::start(cluster.scheduler_binary(), &options.daemons).await?;
+        let files = Supervised::prepare("configuration", Path::new("/bin/true"), |_| vec![])?;
+        let configuration = configuration(&daemons.trusted_keys(), &options)?;
+        let path = config_path(&files);
+        fs::write(&path, configuration).doing(format!("writing {}", path.display()))?;
+        let meddler =
+            if options.meddled { Some(Meddler::start(daemons.port()).await?) } else { None };
+        let scheduler = start_scheduler(cluster, &daemons, meddler.as_ref(), &files).await?;
+        let owner_prefix = format!("{}/", cluster_uid(cluster.admin()).await?);
+        Ok(Self { cluster: cluster.clone(), scheduler, meddler, daemons, files, owner_prefix })
+    }
+
+    pub fn admin(&self) -> &Client {
+        self.cluster.admin()
+    }
+
+    /// Starts the scheduler anew, with the same configuration. The former one must have ended.
+    pub async fn restart_scheduler(&mut self) -> Result<()> {
+        self.scheduler.kill9_in_place().await?;
+        let (daemons, meddler) = (&self.daemons, self.meddler.as_ref());
+        self.scheduler = start_scheduler(&self.cluster, daemons, meddler, &self.files).await?;
+        Ok(())
+    }
+
+    pub async fn create(
+        &self,
+        kind: CustomKind,
+        namespace: &str,
+        name: &str,
+        spec: Value,
+    ) -> Result<Custom> {
+        Custom::create(self.admin(), kind, namespace, name, spec).await
+    }
+
+    pub fn owner_of(&self, object: &Custom) -> String {
+        format!("{}{}", self.owner_prefix, object.uid)
+    }
+
+    /// What the daemon of its kind has allocated to an object.
+    pub async fn allocations_of(&self, object: &Custom) -> Result<Vec<Value>> {
+        self.allocations(object.kind, &self.owner_of(object)).await
+    }
+
+    async fn allocations(&self, kind: CustomKind, owner_prefix: &str) -> Result<Vec<Value>> {
+        match kind {
+            CustomKind::MemoryBundle => self.daemons.bundles(owner_prefix).await,
+            CustomKind::Corridor | CustomKind::AttestationPolicy => {
+                self.daemons.corridors(owner_prefix).await
+            }
+        }
+    }
+
+    /// Waits until what the daemon has allocated to an object is as `done` says.
+    pub async fn until_allocations(
+        &self,
+        object: &Custom,
+        awaited: &str,
+        done: impl Fn(&[Value]) -> bool,
+    ) -> Result<Vec<Value>> {
+        self.until_allocations_within(PATIENCE, object, awaited, done).await
+    }
+
+    pub async fn until_allocations_within(
+        &self,
+        patience: Duration,
+        object: &Custom,
+        awaited: &str,
+        done: impl Fn(&[Value]) -> bool,
+    ) -> Result<Vec<Value>> {
+        let deadline = Instant::now() + patience;
+        loop {
+            let allocations = self.allocations_of(object).await?;
+            if done(&allocations) {
+                return Ok(allocations);
+            }
+            if Instant::now() > deadline {
+                return Err(Error::TimedOut {
+                    awaited: format!("the allocations of {} to be {awaited}", object.title()),
+                    seconds: patience.as_secs(),
+                    seen: format!("{allocations:?}"),
+                });
+            }
+            sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// The daemons keep nothing for this cluster any more.
+    pub async fn ensure_nothing_left(&self) -> Result<()> {
+        for kind in [CustomKind::Corridor, CustomKind::MemoryBundle] {
+            let left = self.allocations(kind, &self.owner_prefix).await?;
+            ensure(left.is_empty(), || {
+                format!("{} allocations of {}s are left: {left:?}", left.len(), kind.name())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Waits for an Event about an object whose message contains all of `parts`.
+    pub async fn until_event_saying(&self, object: &Custom, parts: &[&str]) -> Result<Event> {
+        let events: Api<Event> = Api::namespaced(self.admin().clone(), &object.namespace);
+        let awaited = format!("an Event about {} that says {parts:?}", object.title());
+        let is_it = |event: &Event| {
+            let message = event.message.as_deref().unwrap_or_default();
+            event.involved_object.uid.as_deref() == Some(&object.uid)
+                && parts.iter().all(|part| message.contains(part))
+        };
+        let seen = until(&events, &awaited, PATIENCE, |seen| seen.values().any(is_it)).await?;
+        let found = seen.into_values().find(is_it);
+        found.ok_or_else(|| Error::malformed(awaited, "it vanished"))
+    }
+}
+
+async fn start_scheduler(
+    cluster: &Cluster,
+    daemons: &DaemonsProcess,
+    meddler: Option<&Meddler>,
+    files: &Supervised,
+) -> Result<SchedulerProcess> {
+    let url = meddler.map_or_else(|| daemons.url(), Meddler::url);
+    let config = config_path(files);
+    let config = config.to_string_lossy();
+    let flags = [
+        ["--backends", "http"],
+        ["--corrd-url", &url],
+        ["--memqosd-url", &url],
+        ["--attestd-url", &url],
+        ["--config", &config],
+    ];
+    cluster.start_scheduler_with(flags.as_flattened()).await
+}
+
+fn config_path(files: &Supervised) -> PathBuf {
+    files.folder().join("config.yaml")
+}
+
+/// The daemons' own document with the settings merged in, and the profile's. JSON is YAML too.
+fn configuration(trusted_keys: &Path, options: &SiteOptions) -> Result<String> {
+    let doing = || format!("reading {}", trusted_keys.display());
+    let text = fs::read_to_string(trusted_keys).doing(doing())?;
+    let mut process: Value =
+        serde_saphyr::from_str(&text).map_err(|problem| Error::malformed(doing(), problem))?;
+    merge(&mut process, &options.settings);
+    if options.corridor_args.is_null() {
+        return Ok(process.to_string());
+    }
+    let mut args = json!({ "apiVersion": "corridoros.io/v1alpha1", "kind": "CorridorArgs" });
+    merge(&mut args, &options.corridor_args);
+    let profile = json!({
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{
+            "schedulerName": crate::SCHEDULER_NAME,
+            "pluginConfig": [{ "name": "Corridor", "args": args }],
+        }],
+    });
+    Ok(format!("{process}\n---\n{profile}\n"))
+}
+
+/// As a JSON merge patch, without its removals.
+fn merge(into: &mut Value, from: &Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (key, value) in from {
+                merge(into.entry(key.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (_, Value::Null) => {}
+        (into, from) => *into = from.clone(),
+    }
+}
+
+async fn cluster_uid(client: &Client) -> Result<String> {
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let awaited = "the namespace kube-system";
+    let mut seen =
+        until(&namespaces, awaited, PATIENCE, |seen| seen.contains_key("kube-system")).await?;
+    let uid = seen.remove("kube-system").and_then(|namespace| namespace.metadata.uid);
+    uid.ok_or_else(|| Error::malformed(awaited, "it has no UID"))
+}
