@@ -103,6 +103,16 @@ async fn missing_claim_denies_allocation() {
 }
 
 #[tokio::test]
+async fn policies_choose_the_device() {
+    run(corridoros::policies_choose_the_device).await;
+}
+
+#[tokio::test]
+async fn tenants_are_let_in_by_the_owner() {
+    run(corridoros::tenants_are_let_in_by_the_owner).await;
+}
+
+#[tokio::test]
 async fn revoked_device_denies_new_pods() {
     run(corridoros::revoked_device_denies_new_pods).await;
 }

@@ -34,11 +34,13 @@ pub async fn daemons_away_and_back(cluster: &Cluster) -> Result<()> {
 
     site.daemons.kill9().await?;
     let new = create_corridor(&site, "new").await?;
-    let waiting = new.until_not_ready("BackendUnreachable", &["corrd"]).await?;
+    let url = site.daemons.url();
+    let words = ["cannot connect to", url.as_str()];
+    let waiting = new.until_not_ready("BackendUnreachable", &words).await?;
     ensure(waiting["status"]["phase"] == "Pending", || {
         format!("without corrd a new Corridor is {}, not Pending", waiting["status"]["phase"])
     })?;
-    let stale = old.until_not_ready("BackendUnreachable", &["corrd"]).await?;
+    let stale = old.until_not_ready("BackendUnreachable", &words).await?;
     ensure(stale["status"]["phase"] == "Degraded", || {
         format!("without corrd an old Corridor is {}, not Degraded", stale["status"]["phase"])
     })?;
@@ -88,14 +90,14 @@ pub async fn faulty_allocation_leaks_nothing(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// While it fails: the reason for programs, the daemon's own words for people, and an Event.
+/// While it fails: the reason for programs, what the daemon answered for people, and an Event.
 async fn ensure_says_what_fails(site: &Site) -> Result<()> {
     for route in ALLOCATE {
         site.daemons.order_fault("http_5xx", route, ALWAYS).await?;
     }
     let pair = [create_corridor(site, "failing").await?, create_bundle(site, "failing").await?];
     for object in &pair {
-        let words = "ordered by a test";
+        let words = "503";
         let failing = object.until_not_ready("BackendUnreachable", &[words]).await?;
         ensure(failing["status"]["phase"] != "Ready", || "it cannot be Ready".into())?;
         site.until_event_saying(object, &[words]).await?;

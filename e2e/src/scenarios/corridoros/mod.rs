@@ -9,6 +9,7 @@ mod failure_policies;
 mod faults;
 mod floors;
 mod happy;
+mod policies;
 mod races;
 
 pub use attestation::{
@@ -34,6 +35,7 @@ pub use floors::{
     reach_and_latency_are_enforced, whole_spec_reaches_the_daemons,
 };
 pub use happy::{created_used_measured_and_deleted, creations_are_ready_soon};
+pub use policies::{policies_choose_the_device, tenants_are_let_in_by_the_owner};
 pub use races::bind_races_delete;
 
 use std::env;
