@@ -13,7 +13,8 @@ use crate::error::{Doing as _, Error, Result};
 /// No honest message is longer.
 const MESSAGE_BYTES_MAX: usize = 16 << 20;
 
-type Rewrite = Arc<Mutex<Option<(String, String)>>>;
+/// Members and what becomes of their values.
+type Rewrite = Arc<Mutex<Vec<(String, String)>>>;
 
 /// A running relay. It stops when it is dropped.
 #[derive(Debug)]
@@ -40,13 +41,13 @@ impl Meddler {
 
     /// From now on the value of this member of every JSON answer becomes `value`, as it is spelt.
     pub fn rewrite(&self, member: &str, value: &str) {
-        *self.rewrite.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some((member.to_owned(), value.to_owned()));
+        let mut rewrite = self.rewrite.lock().unwrap_or_else(PoisonError::into_inner);
+        rewrite.push((member.to_owned(), value.to_owned()));
     }
 
     /// Truthful again.
     pub fn relent(&self) {
-        *self.rewrite.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.rewrite.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 
@@ -78,12 +79,11 @@ async fn relay(mut client: TcpStream, daemons_port: u16, rewrite: &Rewrite) -> R
     daemons.write_all(&body).await.doing(doing)?;
 
     let (head, body) = read_message(&mut daemons).await?;
-    let body = String::from_utf8_lossy(&body).into_owned();
-    let order = rewrite.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let body = match order {
-        Some((member, value)) => replaced(&body, &member, &value),
-        None => body,
-    };
+    let mut body = String::from_utf8_lossy(&body).into_owned();
+    let orders = rewrite.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    for (member, value) in orders {
+        body = replaced(&body, &member, &value);
+    }
     let head = without_header(&without_header(&head, "content-length"), "connection");
     let answer = format!(
         "{}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",

@@ -145,25 +145,31 @@ async fn ensure_one_allocation(site: &Site, object: &Custom) -> Result<()> {
     ensure(is_it, || format!("{} has {}, the daemon {held:?}", object.title(), seen["status"]))
 }
 
-/// Readings that are no numbers count as no bandwidth, and a page that cannot be read breaks nothing
-/// that is not read from it.
+/// Readings that are no numbers count as no bandwidth, whatever they are, and are over when numbers
+/// come again.
 pub async fn readings_that_are_no_numbers(cluster: &Cluster) -> Result<()> {
     let site = site(cluster, SiteOptions { meddled: true, ..SiteOptions::default() }).await?;
     let Some(meddler) = &site.meddler else { unreachable!("it was asked for") };
     let pair = [create_corridor(&site, "c1").await?, create_bundle(&site, "b1").await?];
+    let mut ids = Vec::new();
     for object in &pair {
-        object.until_ready().await?;
+        ids.push(handle_of(&object.until_ready().await?, object.kind));
     }
-    for nonsense in ["\"NaN\"", "null", "-5", "\"Infinity\""] {
-        for (object, member) in pair.iter().zip(["achievable_gbps", "achieved_GBs"]) {
-            meddler.rewrite(member, nonsense);
-            object.until_not_ready("BelowFloor", &["0 of"]).await?;
-            meddler.relent();
+    for (gbps, gbs) in [("\"NaN\"", "null"), ("-5", "\"Infinity\""), ("null", "\"NaN\"")] {
+        meddler.rewrite("achievable_gbps", gbps);
+        meddler.rewrite("achieved_GBs", gbs);
+        // What crosses a floor is told at once, and arrives as nonsense.
+        site.daemons.force_corridor(&ids[0], json!({ "achievable_gbps": 99 })).await?;
+        site.daemons.force_bundle(&ids[1], json!({ "achieved_GBs": 7 })).await?;
+        pair[0].until_not_ready("BelowFloor", &["0 of 100 Gbps"]).await?;
+        pair[1].until_not_ready("BelowFloor", &["0 of 8 GB/s"]).await?;
+        meddler.relent();
+        site.daemons.force_corridor(&ids[0], json!({})).await?;
+        site.daemons.force_bundle(&ids[1], json!({})).await?;
+        for object in &pair {
             object.until_ready().await?;
+            ensure_one_allocation(&site, object).await?;
         }
-    }
-    for object in &pair {
-        ensure_one_allocation(&site, object).await?;
     }
     Ok(())
 }

@@ -189,8 +189,12 @@ fn ensure_fields(found: &Value, expected: &Value) -> Result<()> {
 /// Bit errors that drift are met by a recalibration, once, and never by a fall; jitter inside the
 /// band causes nothing at all.
 pub async fn drift_is_met_by_recalibration(cluster: &Cluster) -> Result<()> {
-    let ber = json!({ "ber": { "dwellSeconds": 20, "recalibrationIntervalSeconds": 60 } });
-    let site = site(cluster, SiteOptions { settings: ber, ..SiteOptions::default() }).await?;
+    // Longer than the 10 s between two samples: a cure must have time to show.
+    let settings = json!({
+        "ber": { "dwellSeconds": 14, "recalibrationIntervalSeconds": 60 },
+        "telemetry": { "statusIntervalSeconds": 1 },
+    });
+    let site = site(cluster, SiteOptions { settings, ..SiteOptions::default() }).await?;
     let history = History::start(site.admin(), CustomKind::Corridor, TEAM).await?;
     let spec = with(corridor_spec(), json!({ "recalibration": { "targetBer": 1e-12 } }));
     let corridor = site.create(CustomKind::Corridor, TEAM, "c1", spec).await?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures::future::{Either, select};
+use futures::future::{Either, select, try_join};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::api::core::v1::Pod;
 use tokio::time::sleep;
@@ -18,9 +18,12 @@ use crate::site::{Site, SiteOptions};
 const RACES: usize = 20;
 /// Side by side, so that passes and binds of others come in between.
 const RACING_AT_ONCE: usize = 5;
-/// The delete comes up to so many of these after the Pod: around the time that a bind takes.
-const HEAD_STARTS: usize = 10;
-const HEAD_START_STEP: Duration = Duration::from_millis(3);
+/// Around the time that it takes to create a Pod and bind it: the one is asked for so much later
+/// than the other, from the Pod first to the deletion first.
+const HEAD_STARTS: usize = 16;
+const HEAD_START_STEP: Duration = Duration::from_millis(2);
+/// So many of them are the deletion's.
+const HEAD_STARTS_OF_DELETION: usize = 4;
 
 /// Whoever wins, no Pod is ever bound to a corridor that was released: either the Pod is bound and
 /// the Corridor waits for it with its allocation, or the Corridor is gone and the Pod is not bound.
@@ -43,11 +46,20 @@ async fn race(site: &Site, number: usize) -> Result<bool> {
     let corridor = create_corridor(site, &name).await?;
     corridor.until_ready().await?;
     let whole = PodTemplate::small().refer(&corridor, Some("100"));
-    whole.create(site.admin(), TEAM, &name).await?;
+    let steps = number % HEAD_STARTS;
     // Not to wait for anything: to meet the bind at another point each time.
-    let head_start = u32::try_from(number % HEAD_STARTS).unwrap_or(0);
-    sleep(HEAD_START_STEP * head_start).await;
-    corridor.delete().await?;
+    let pause = async |steps: usize| {
+        sleep(HEAD_START_STEP * u32::try_from(steps).unwrap_or(0)).await;
+    };
+    let creating = async {
+        pause(HEAD_STARTS_OF_DELETION.saturating_sub(steps)).await;
+        whole.create(site.admin(), TEAM, &name).await
+    };
+    let deleting = async {
+        pause(steps.saturating_sub(HEAD_STARTS_OF_DELETION)).await;
+        corridor.delete().await
+    };
+    try_join(creating, deleting).await?;
 
     let bound = Box::pin(until_bound(&site.cluster, TEAM, &name));
     let gone = Box::pin(corridor.until_gone());
