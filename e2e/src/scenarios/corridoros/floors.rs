@@ -9,7 +9,7 @@ use super::{TEAM, bind_user, bundle_spec, ensure_contains, site, until_bound, un
 use super::{corridor_spec, create_corridor};
 use crate::cluster::Cluster;
 use crate::error::{Result, ensure};
-use crate::objects::custom::{Custom, CustomKind, handle_of, is_true};
+use crate::objects::custom::{Custom, CustomKind, condition, handle_of, is_true};
 use crate::objects::history::History;
 use crate::objects::pods::{PodTemplate, delete_pod};
 use crate::observe::PATIENCE;
@@ -18,6 +18,8 @@ use crate::site::{Site, SiteOptions};
 /// Long enough for the regular samples of the daemons, which come every 10 s, to be among the noise.
 const NOISY_READINGS: u32 = 50;
 const NOISE_EVERY: Duration = Duration::from_millis(220);
+/// The fall, a reading or two (at most one in 30 s), and what the scheduler says about its users.
+const DEGRADED_VERSIONS_MAX: usize = 8;
 
 /// corrd loses capacity: however its readings move below the floor, the Corridor goes Degraded
 /// exactly once; a new Pod is held with the deficit in its condition, the old one stays. Capacity
@@ -51,7 +53,12 @@ pub async fn capacity_falls_and_returns(cluster: &Cluster) -> Result<()> {
     ensure(once && phases.last().is_some_and(|phase| phase == "Ready"), || {
         format!("the Corridor should go Degraded exactly once, but went {phases:?}")
     })?;
-    ensure_same_id(&history, &corridor, &id)
+    for words in ["Degraded", "Ready"] {
+        site.until_event_saying(&corridor, &[words]).await?;
+    }
+    ensure_same_id(&history, &corridor, &id)?;
+    ensure_quiet(&history, &corridor)?;
+    ensure_times_of_transitions(&history, &corridor)
 }
 
 /// Readings that jump about below the floor, and bit errors too.
@@ -62,6 +69,31 @@ async fn make_noise(site: &Site, id: &str) -> Result<()> {
         let gbps = 99.9 - f64::from(number % 7) * 13.7;
         let readings = json!({ "achievable_gbps": gbps, "ber_drift_decades": number % 3 });
         site.daemons.force_corridor(id, readings).await?;
+    }
+    Ok(())
+}
+
+/// Moves on one side of the floor are for the metrics: the status is not written for each.
+fn ensure_quiet(history: &History, corridor: &Custom) -> Result<()> {
+    let versions = history.of(&corridor.uid);
+    let fallen = versions.iter().filter(|version| version["status"]["phase"] == "Degraded").count();
+    ensure(fallen <= DEGRADED_VERSIONS_MAX, || {
+        format!("{NOISY_READINGS} readings on one side of the floor led to {fallen} versions")
+    })
+}
+
+/// `lastTransitionTime` moves with the status of its condition, and never without.
+fn ensure_times_of_transitions(history: &History, corridor: &Custom) -> Result<()> {
+    let versions = history.of(&corridor.uid);
+    for (before, after) in versions.iter().zip(versions.iter().skip(1)) {
+        for name in ["Ready", "Attested", "UpdatePending", "InUse", "Oversubscribed"] {
+            let (old, new) = (condition(before, name), condition(after, name));
+            let is_same = old["status"] == new["status"];
+            let is_same_time = old["lastTransitionTime"] == new["lastTransitionTime"];
+            ensure(old.is_null() || !is_same || is_same_time, || {
+                format!("{name} kept its status, but not its lastTransitionTime: {old} {new}")
+            })?;
+        }
     }
     Ok(())
 }
