@@ -90,14 +90,14 @@ pub async fn faulty_allocation_leaks_nothing(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// While it fails: the reason for programs, what the daemon answered for people, and an Event.
+/// While it fails: the reason for programs, the daemon's own words for people, and an Event.
 async fn ensure_says_what_fails(site: &Site) -> Result<()> {
     for route in ALLOCATE {
         site.daemons.order_fault("http_5xx", route, ALWAYS).await?;
     }
     let pair = [create_corridor(site, "failing").await?, create_bundle(site, "failing").await?];
     for object in &pair {
-        let words = "503";
+        let words = "ordered by a test";
         let failing = object.until_not_ready("BackendUnreachable", &[words]).await?;
         ensure(failing["status"]["phase"] != "Ready", || "it cannot be Ready".into())?;
         site.until_event_saying(object, &[words]).await?;
