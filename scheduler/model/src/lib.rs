@@ -5,25 +5,48 @@
 //! the edge; past that point there is no string left to interpret.
 
 mod amount;
+mod cluster;
+mod disruption;
+mod features;
 mod hold;
+mod host_port;
 mod ids;
+mod image;
 mod node;
+mod node_affinity;
 mod object;
 mod pod;
+mod pod_affinity;
 mod quantity;
+mod requests;
 mod resources;
+mod selector;
 mod taint;
 mod time;
+mod topology_spread;
 
 pub use amount::{Amount, AmountError};
+pub use cluster::{ClusterNode, ClusterPod};
+pub use disruption::{Deletion, PodDisruptionBudget, PreemptionPolicy};
+pub use features::{FeatureNames, FeatureUse};
 pub use hold::Hold;
+pub use host_port::HostPort;
 pub use ids::{NodeName, ObjectKey, ObjectUid, PodUid};
+pub use image::{NodeImage, listed_image_name};
 pub use node::{Labels, Node};
+pub use node_affinity::{NodeAffinity, NodeSelector, NodeSelectorTerm, PreferredNodeTerm};
 pub use object::{ObjectKind, ObjectRef, Phase, Reservable, SECURITY_DOMAIN_LABEL};
 pub use pod::{
     Assignment, DeclaredBy, DeclaredEnd, FailurePolicy, Grant, Granted, Need, Pod, PodSpec, Shape,
 };
+pub use pod_affinity::{PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm};
 pub use quantity::{Quantity, QuantityError};
+pub use requests::{
+    ContainerRequests, DeclaredRequests, InitContainerRequests, PodRequests, ResourceList,
+    RunningResources, is_extended_resource, is_scalar_resource, resources,
+};
 pub use resources::{MemoryBytes, MilliCpu, Resources};
+pub use selector::{LabelSelector, RawRequirement, Requirement, SelectorError};
 pub use taint::{Effect, Taint, Toleration, TolerationOperator, first_untolerated};
 pub use time::Instant;
+pub use topology_spread::{NodeInclusionPolicy, TopologySpreadConstraint, WhenUnsatisfiable};

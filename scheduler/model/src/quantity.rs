@@ -15,6 +15,19 @@ impl Quantity {
     /// What [`Self::value`] and [`Self::milli_value`] give at most.
     pub const VALUE_MAX: i64 = VALUE_MAX;
 
+    pub const fn from_milli(milli: i64) -> Self {
+        Self { milli: milli as i128 }
+    }
+
+    pub const fn from_whole(whole: i64) -> Self {
+        Self { milli: whole as i128 * 1000 }
+    }
+
+    #[must_use]
+    pub fn saturating_add(self, other: Self) -> Self {
+        Self { milli: self.milli.saturating_add(other.milli).min(Self::MAX.milli) }
+    }
+
     /// Thousandths of the unit: the form in which CPU is counted.
     pub fn milli_value(self) -> i64 {
         clamp(self.milli)
