@@ -39,7 +39,7 @@ pub use object::{ObjectKind, ObjectRef, Phase, Reservable, SECURITY_DOMAIN_LABEL
 pub use pod::{
     Assignment, DeclaredBy, DeclaredEnd, FailurePolicy, Grant, Granted, Need, Pod, PodSpec, Shape,
 };
-pub use pod_affinity::{PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm};
+pub use pod_affinity::{AffinityTerms, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm};
 pub use quantity::{Quantity, QuantityError};
 pub use requests::{
     ContainerRequests, DeclaredRequests, InitContainerRequests, PodRequests, ResourceList,

@@ -189,14 +189,14 @@ mod tests {
             &[],
             &[raw("metadata.name", "In", &["n1"]), raw("metadata.name", "In", &["n2"])],
         );
-        let names = |terms: &[&NodeSelectorTerm]| {
+        let narrowed = |terms: &[&NodeSelectorTerm]| {
             NodeSelector { terms: terms.iter().copied().cloned().collect() }.named_nodes()
         };
-        assert_eq!(names(&[&named]), Some([NodeName::new("n1")].into()));
-        assert_eq!(names(&[&named, &other]), None);
-        assert_eq!(names(&[&contradiction]), Some(BTreeSet::new()));
-        assert_eq!(names(&[&contradiction, &named]), Some([NodeName::new("n1")].into()));
-        assert_eq!(names(&[]), None);
+        assert_eq!(narrowed(&[&named]), Some([NodeName::new("n1")].into()));
+        assert_eq!(narrowed(&[&named, &other]), None);
+        assert_eq!(narrowed(&[&contradiction]), Some(BTreeSet::new()));
+        assert_eq!(narrowed(&[&contradiction, &named]), Some([NodeName::new("n1")].into()));
+        assert_eq!(narrowed(&[]), None);
     }
 
     #[test]

@@ -47,6 +47,25 @@ pub struct WeightedPodAffinityTerm {
     pub term: PodAffinityTerm,
 }
 
+/// Terms that stand in one list.
+pub trait AffinityTerms {
+    /// The list, or nothing when one of its terms cannot be parsed: kube-scheduler gives up such
+    /// a list of a Pod that is already on a Node as a whole.
+    fn usable(&self) -> &Self;
+}
+
+impl AffinityTerms for [PodAffinityTerm] {
+    fn usable(&self) -> &Self {
+        if self.iter().any(|term| term.error().is_some()) { &[] } else { self }
+    }
+}
+
+impl AffinityTerms for [WeightedPodAffinityTerm] {
+    fn usable(&self) -> &Self {
+        if self.iter().any(|weighted| weighted.term.error().is_some()) { &[] } else { self }
+    }
+}
+
 /// `podAffinity` and `podAntiAffinity` of a Pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PodAffinity {
@@ -57,25 +76,6 @@ pub struct PodAffinity {
 }
 
 impl PodAffinity {
-    /// The same, without the lists of which a term cannot be parsed: kube-scheduler gives up
-    /// such a list of a Pod that is already on a Node as a whole.
-    #[must_use]
-    pub fn without_invalid_lists(&self) -> Self {
-        let required = |terms: &Vec<PodAffinityTerm>| {
-            if terms.iter().any(|it| it.error().is_some()) { Vec::new() } else { terms.clone() }
-        };
-        let preferred = |terms: &Vec<WeightedPodAffinityTerm>| {
-            let invalid = terms.iter().any(|it| it.term.error().is_some());
-            if invalid { Vec::new() } else { terms.clone() }
-        };
-        Self {
-            required: required(&self.required),
-            preferred: preferred(&self.preferred),
-            anti_required: required(&self.anti_required),
-            anti_preferred: preferred(&self.anti_preferred),
-        }
-    }
-
     pub fn error(&self) -> Option<&SelectorError> {
         let Self { required, preferred, anti_required, anti_preferred } = self;
         let weighted = preferred.iter().chain(anti_preferred).map(|weighted| &weighted.term);
@@ -113,7 +113,7 @@ mod tests {
             ..PodAffinity::default()
         };
         assert!(affinity.error().is_some());
-        let kept = affinity.without_invalid_lists();
-        assert_eq!((kept.required.len(), kept.anti_required.len()), (0, 1));
+        assert_eq!(affinity.required.usable().len(), 0);
+        assert_eq!(affinity.anti_required.usable().len(), 1);
     }
 }

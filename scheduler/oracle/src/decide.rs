@@ -1,0 +1,150 @@
+//! Where a Pod can go, and where best.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use model::{ClusterNode, ClusterPod, NodeName, SelectorError, WhenUnsatisfiable};
+
+use crate::cluster::Cluster;
+use crate::reason::{Plugin, Reason};
+use crate::rejection::Rejection;
+use crate::rules::Rules;
+use crate::scores::{NodeScore, score};
+use crate::spread::constraints;
+use crate::trial::Trial;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    Placed(Placement),
+    Rejected(Rejection),
+    /// The Pod cannot be understood: kube-scheduler ends the attempt with an error.
+    Failed(Failure),
+}
+
+/// Where the Pod can go. Never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    pub feasible: BTreeSet<NodeName>,
+    /// Empty when there is only one Node to choose: then nothing is scored.
+    pub scores: BTreeMap<NodeName, NodeScore>,
+    /// The Nodes with the highest total. kube-scheduler takes any of them.
+    pub best: BTreeSet<NodeName>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub plugin: Plugin,
+    pub why: SelectorError,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} cannot be applied: {}", self.plugin, self.why)
+    }
+}
+
+pub fn decide(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Decision {
+    let narrowed = match screen(rules, cluster, pod) {
+        Screening::Passed { only } => only,
+        Screening::Rejected(reason) => {
+            return Decision::Rejected(Rejection::of_pod(reason, cluster.nodes.keys()));
+        }
+        Screening::Failed(failure) => return Decision::Failed(failure),
+    };
+    let try_on = |node: &ClusterNode| Trial::new(rules, cluster, pod, node).rejections();
+    let mut rejected = BTreeMap::new();
+    // The Node that was nominated is tried first, whatever the Pod's affinity names, and taken
+    // without a look at the others.
+    let nominated = pod.nominated_node.as_ref().and_then(|name| cluster.nodes.get(name));
+    if let Some(node) = nominated {
+        let reasons = try_on(node);
+        if reasons.is_empty() {
+            return place(rules, cluster, pod, [node.node.name.clone()].into());
+        }
+        rejected.insert(node.node.name.clone(), reasons);
+    }
+    let mut feasible = BTreeSet::new();
+    for (name, node) in &cluster.nodes {
+        let is_named = narrowed.as_ref().is_none_or(|only| only.contains(name));
+        if !is_named {
+            rejected.entry(name.clone()).or_insert_with(|| vec![Reason::NotNamed]);
+            continue;
+        }
+        let reasons = try_on(node);
+        if reasons.is_empty() {
+            feasible.insert(name.clone());
+        } else {
+            rejected.insert(name.clone(), reasons);
+        }
+    }
+    if feasible.is_empty() {
+        return Decision::Rejected(Rejection::of_nodes(rejected));
+    }
+    place(rules, cluster, pod, feasible)
+}
+
+/// Why the Pod cannot be on this Node; empty when it can. Pods of at least its priority that
+/// were promised the Node count as if they were there.
+pub fn filter(
+    rules: &Rules,
+    cluster: &Cluster,
+    pod: &ClusterPod,
+    node: &ClusterNode,
+) -> Vec<Reason> {
+    match screen(rules, cluster, pod) {
+        Screening::Rejected(reason) => vec![reason],
+        Screening::Failed(Failure { plugin, why }) => vec![Reason::Unparsable { plugin, why }],
+        Screening::Passed { only: Some(only) } if !only.contains(&node.node.name) => {
+            vec![Reason::NotNamed]
+        }
+        Screening::Passed { .. } => Trial::new(rules, cluster, pod, node).rejections(),
+    }
+}
+
+/// What can be said of the Pod before any Node is looked at (kube-scheduler's PreFilter).
+enum Screening {
+    Passed {
+        /// The Nodes that its affinity names, when it names any.
+        only: Option<BTreeSet<NodeName>>,
+    },
+    Rejected(Reason),
+    Failed(Failure),
+}
+
+fn screen(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Screening {
+    let required = pod.node_affinity.required.as_ref();
+    let only = required.and_then(model::NodeSelector::named_nodes);
+    if only.as_ref().is_some_and(BTreeSet::is_empty) {
+        return Screening::Rejected(Reason::NodeNamesConflict);
+    }
+    if let Err(why) = constraints(rules, cluster, pod, WhenUnsatisfiable::DoNotSchedule) {
+        return Screening::Failed(Failure { plugin: Plugin::PodTopologySpread, why });
+    }
+    if let Some(why) = pod.pod_affinity.error() {
+        let plugin = Plugin::InterPodAffinity;
+        return Screening::Rejected(Reason::Unparsable { plugin, why: why.clone() });
+    }
+    Screening::Passed { only }
+}
+
+fn place(
+    rules: &Rules,
+    cluster: &Cluster,
+    pod: &ClusterPod,
+    feasible: BTreeSet<NodeName>,
+) -> Decision {
+    if feasible.len() == 1 {
+        let best = feasible.clone();
+        return Decision::Placed(Placement { feasible, scores: BTreeMap::new(), best });
+    }
+    let scores = match score(rules, cluster, pod, &feasible) {
+        Ok(scores) => scores,
+        Err(error) => {
+            return Decision::Failed(Failure { plugin: error.plugin, why: error.why });
+        }
+    };
+    let highest = scores.values().map(|score| score.total).max();
+    let best = scores.iter().filter(|(_, score)| Some(score.total) == highest);
+    let best = best.map(|(name, _)| name.clone()).collect();
+    Decision::Placed(Placement { feasible, scores, best })
+}

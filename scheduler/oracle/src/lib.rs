@@ -1,0 +1,40 @@
+//! The rules of kube-scheduler v1.36 in the shortest form that is obviously right.
+//!
+//! No index, no cache, no state: a decision is a function of a [`Cluster`], a Pod and the
+//! [`Rules`] of a profile. It is the judge of every faster engine, and is itself judged against
+//! the real kube-scheduler with `percentageOfNodesToScore: 100`. Where kube-scheduler is odd, the
+//! oracle is odd in the same way, and says so where it happens.
+//!
+//! ```text
+//! decide ──▶ screen (the Pod as a whole) ──▶ filters on each Node ──▶ scores of those that pass
+//!                 │                               │
+//!                 └──────── Rejection ◀───────────┘──▶ preempt
+//! ```
+//!
+//! What kube-scheduler leaves to chance is returned as a set: the Nodes with the highest score,
+//! the Nodes on which preemption is equally good.
+
+mod affinity_terms;
+mod cluster;
+mod decide;
+mod filters;
+mod node_use;
+mod preemption;
+mod reason;
+mod rejection;
+mod rules;
+mod scores;
+mod spread;
+mod trial;
+mod wake;
+
+pub use cluster::{Cluster, ServiceSelector};
+pub use decide::{Decision, Failure, Placement, decide, filter};
+pub use preemption::{Candidate, Ineligible, Preemption, Refusal, preempt};
+pub use reason::{Plugin, Reason};
+pub use rejection::Rejection;
+pub use rules::{
+    DefaultSpread, ResourceWeight, Rules, ScoringStrategy, ShapePoint, Weights, cpu_and_memory,
+};
+pub use scores::{NodeScore, PluginScore, ScoreError, score};
+pub use wake::rejection_may_have_changed;

@@ -1,0 +1,65 @@
+//! What the Pods on a Node take of it.
+
+use std::collections::BTreeSet;
+
+use model::{ClusterPod, HostPort, Resources};
+
+use crate::cluster::Cluster;
+use crate::trial::Change;
+
+/// The sums over the Pods on one Node, kept as kube-scheduler keeps them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NodeUse {
+    pub pods: i64,
+    pub held: Resources,
+    pub held_in_scores: Resources,
+    /// A set without counts, as in kube-scheduler: when two Pods hold the same port, taking one
+    /// of them away frees it.
+    ports: BTreeSet<HostPort>,
+}
+
+impl NodeUse {
+    pub fn of(cluster: &Cluster, node: &model::NodeName, changes: &[Change<'_>]) -> Self {
+        let mut used = Self::default();
+        for pod in cluster.pods_on(node) {
+            used.add(pod);
+        }
+        for change in changes {
+            match change {
+                Change::Add(pod) => used.add(pod),
+                Change::Remove(pod) => used.remove(pod),
+            }
+        }
+        used
+    }
+
+    pub fn has_conflict(&self, wanted: &HostPort) -> bool {
+        self.ports.iter().any(|taken| taken.conflicts_with(wanted))
+    }
+
+    fn add(&mut self, pod: &ClusterPod) {
+        self.pods = self.pods.saturating_add(1);
+        self.held.add(&pod.requests.held);
+        self.held_in_scores.add(&pod.requests.held_in_scores);
+        self.ports.extend(pod.host_ports.iter().cloned());
+    }
+
+    fn remove(&mut self, pod: &ClusterPod) {
+        self.pods = self.pods.saturating_sub(1);
+        self.held.sub(&pod.requests.held);
+        self.held_in_scores.sub(&pod.requests.held_in_scores);
+        for port in &pod.host_ports {
+            self.ports.remove(port);
+        }
+    }
+}
+
+/// An amount by the name of its resource.
+pub(crate) fn amount(resources: &Resources, name: &str) -> i64 {
+    match name {
+        "cpu" => resources.cpu_milli,
+        "memory" => resources.memory_bytes,
+        "ephemeral-storage" => resources.ephemeral_storage_bytes,
+        scalar => resources.scalar(scalar),
+    }
+}

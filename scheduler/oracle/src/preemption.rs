@@ -1,0 +1,265 @@
+//! Which Pods would have to go to make room, and on which Node they are the smallest loss.
+//!
+//! Every Node that may help is tried. kube-scheduler stops early in clusters with more than 100
+//! such Nodes, at a random place.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use model::{
+    ClusterPod, Deletion, NodeName, ObjectKey, PodDisruptionBudget, PodUid, PreemptionPolicy,
+};
+
+use crate::cluster::Cluster;
+use crate::decide::{Decision, decide};
+use crate::reason::Reason;
+use crate::rejection::{Rejection, counts, nodes_available};
+use crate::rules::Rules;
+use crate::trial::{Change, Trial};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Preemption {
+    /// The Pod fits without it, cannot be understood, or there are no Nodes.
+    NotTried,
+    NotEligible(Ineligible),
+    /// No Node can be made to fit; why, for each.
+    NotHelpful(BTreeMap<NodeName, Refusal>),
+    Possible {
+        /// Never empty.
+        candidates: BTreeMap<NodeName, Candidate>,
+        /// The Nodes where the loss is smallest. kube-scheduler takes any of them.
+        best: BTreeSet<NodeName>,
+    },
+}
+
+impl Preemption {
+    pub fn candidates(&self) -> Option<&BTreeMap<NodeName, Candidate>> {
+        match self {
+            Self::Possible { candidates, .. } => Some(candidates),
+            Self::NotTried | Self::NotEligible(_) | Self::NotHelpful(_) => None,
+        }
+    }
+
+    /// What kube-scheduler adds to the message of the rejection. Before it tries to preempt it
+    /// tries to deallocate ResourceClaims, and says so.
+    pub fn message(&self) -> Option<String> {
+        let outcome = match self {
+            Self::NotTried | Self::Possible { .. } => return None,
+            Self::NotEligible(why) => why.to_string(),
+            Self::NotHelpful(nodes) => {
+                nodes_available(nodes.len(), &counts(nodes.values().flat_map(Refusal::texts)))
+            }
+        };
+        Some(format!("no new claims to deallocate, preemption: {outcome}"))
+    }
+}
+
+/// Why the Pod may not preempt at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ineligible {
+    PolicyNever,
+    /// Those that it preempted before are still on their way out.
+    VictimsTerminating,
+}
+
+impl fmt::Display for Ineligible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::PolicyNever => "not eligible due to preemptionPolicy=Never.",
+            Self::VictimsTerminating => {
+                "not eligible due to a terminating pod on the nominated node."
+            }
+        })
+    }
+}
+
+/// Why preemption on a Node does not help.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The Node was rejected for a reason that has nothing to do with other Pods.
+    NotHelpful,
+    /// Nobody there has a lower priority.
+    NoVictims,
+    /// Even without them, the Pod does not fit.
+    StillRejected(Vec<Reason>),
+}
+
+impl Refusal {
+    fn texts(&self) -> Vec<String> {
+        match self {
+            Self::NotHelpful => vec!["Preemption is not helpful for scheduling".to_owned()],
+            Self::NoVictims => vec!["No preemption victims found for incoming pod".to_owned()],
+            Self::StillRejected(reasons) => reasons.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+/// Who would have to leave a Node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The most important first. Never empty.
+    pub victims: Vec<PodUid>,
+    /// Victims whose disruption a budget does not allow.
+    pub budget_violations: usize,
+    loss: Loss,
+}
+
+pub fn preempt(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Preemption {
+    match decide(rules, cluster, pod) {
+        Decision::Rejected(rejection) if !rejection.nodes.is_empty() => {
+            preempt_after(rules, cluster, pod, &rejection)
+        }
+        Decision::Rejected(_) | Decision::Placed(_) | Decision::Failed(_) => Preemption::NotTried,
+    }
+}
+
+pub(crate) fn preempt_after(
+    rules: &Rules,
+    cluster: &Cluster,
+    pod: &ClusterPod,
+    rejection: &Rejection,
+) -> Preemption {
+    if let Some(why) = ineligible(cluster, pod, rejection) {
+        return Preemption::NotEligible(why);
+    }
+    let (mut candidates, mut refusals) = (BTreeMap::new(), BTreeMap::new());
+    let resolvable: BTreeSet<&NodeName> = rejection.resolvable().collect();
+    for (name, node) in &cluster.nodes {
+        let outcome = if resolvable.contains(name) {
+            candidate(Trial::new(rules, cluster, pod, node))
+        } else {
+            Err(Refusal::NotHelpful)
+        };
+        match outcome {
+            Ok(candidate) => drop(candidates.insert(name.clone(), candidate)),
+            Err(refusal) => drop(refusals.insert(name.clone(), refusal)),
+        }
+    }
+    let Some(smallest) = candidates.values().map(|candidate| candidate.loss).min() else {
+        return Preemption::NotHelpful(refusals);
+    };
+    let best = candidates.iter().filter(|(_, candidate)| candidate.loss == smallest);
+    let best = best.map(|(name, _)| name.clone()).collect();
+    Preemption::Possible { candidates, best }
+}
+
+fn ineligible(cluster: &Cluster, pod: &ClusterPod, rejection: &Rejection) -> Option<Ineligible> {
+    if pod.preemption_policy == PreemptionPolicy::Never {
+        return Some(Ineligible::PolicyNever);
+    }
+    let nominated = pod.nominated_node.as_ref()?;
+    let may_still_help = rejection.resolvable().any(|name| name == nominated);
+    let leaving = cluster.pods_on(nominated).any(|other| {
+        other.priority < pod.priority && other.deletion == Deletion::TerminatingByPreemption
+    });
+    (may_still_help && leaving).then_some(Ineligible::VictimsTerminating)
+}
+
+/// Takes away everyone of lower priority, then puts back whoever can stay: first those that a
+/// budget protects, then the others, the most important first.
+fn candidate(mut trial: Trial<'_>) -> Result<Candidate, Refusal> {
+    let pod = trial.pod;
+    let on_node = trial.cluster.pods_on(&trial.node.node.name);
+    let mut potential: Vec<&ClusterPod> =
+        on_node.filter(|other| other.priority < pod.priority).collect();
+    if potential.is_empty() {
+        return Err(Refusal::NoVictims);
+    }
+    trial.changes.extend(potential.iter().map(|victim| Change::Remove(victim)));
+    let reasons = trial.rejections();
+    if !reasons.is_empty() {
+        return Err(Refusal::StillRejected(reasons));
+    }
+    potential.sort_by_key(|victim| importance(victim));
+    let (protected, others) = split_by_budgets(&trial.cluster.budgets, &potential);
+    let mut victims = reprieve(&mut trial, &protected);
+    let budget_violations = victims.len();
+    victims.extend(reprieve(&mut trial, &others));
+    victims.sort_by_key(|victim| importance(victim));
+    if victims.is_empty() {
+        // Everyone fits again, so the Pod was not rejected for their sake.
+        return Err(Refusal::NotHelpful);
+    }
+    Ok(Candidate {
+        loss: Loss::of(&victims, budget_violations),
+        victims: victims.iter().map(|victim| victim.uid.clone()).collect(),
+        budget_violations,
+    })
+}
+
+/// Those that cannot stay.
+fn reprieve<'a>(trial: &mut Trial<'a>, pods: &[&'a ClusterPod]) -> Vec<&'a ClusterPod> {
+    let mut victims = Vec::new();
+    for pod in pods {
+        trial.changes.push(Change::Add(pod));
+        if !trial.rejections().is_empty() {
+            trial.changes.push(Change::Remove(pod));
+            victims.push(*pod);
+        }
+    }
+    victims
+}
+
+/// Higher priority first, then the longer running. kube-scheduler takes a Pod that has not started
+/// as starting now, and leaves equals in any order; here their names decide.
+fn importance(pod: &ClusterPod) -> (Reverse<i32>, i64, &ObjectKey) {
+    (Reverse(pod.priority), started_at(pod), &pod.key)
+}
+
+fn started_at(pod: &ClusterPod) -> i64 {
+    pod.started_at_unix_s.unwrap_or(i64::MAX)
+}
+
+/// Those whose disruption would violate a budget, and the others. Budgets are used up in the
+/// order of importance. A Pod without labels is in no budget, and `{}` protects nobody.
+fn split_by_budgets<'a>(
+    budgets: &[PodDisruptionBudget],
+    pods: &[&'a ClusterPod],
+) -> (Vec<&'a ClusterPod>, Vec<&'a ClusterPod>) {
+    let mut allowed: Vec<i64> =
+        budgets.iter().map(|budget| i64::from(budget.disruptions_allowed)).collect();
+    let mut violates = |pod: &ClusterPod| {
+        let mut violated = false;
+        for (budget, allowed) in budgets.iter().zip(&mut allowed) {
+            let counts = budget.key.namespace == *pod.namespace()
+                && !pod.labels.is_empty()
+                && !budget.selector.is_everything()
+                && budget.selector.matches(&pod.labels)
+                && !budget.disrupted_pods.contains(&pod.key.name);
+            if counts {
+                *allowed -= 1;
+                violated |= *allowed < 0;
+            }
+        }
+        violated
+    };
+    pods.iter().copied().partition(|pod| violates(pod))
+}
+
+/// What preemption on a Node costs, the first difference deciding. Less is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Loss {
+    budget_violations: usize,
+    highest_priority: i32,
+    /// Each counted from the lowest priority there is, so that more victims are never less.
+    priorities: i128,
+    victims: usize,
+    /// Since when the longest running of the highest priority runs; later is better.
+    running_since: Reverse<i64>,
+}
+
+impl Loss {
+    fn of(victims: &[&ClusterPod], budget_violations: usize) -> Self {
+        let highest_priority = victims.iter().map(|victim| victim.priority).max().unwrap_or(0);
+        let highest = victims.iter().filter(|victim| victim.priority == highest_priority);
+        let from_lowest = |victim: &&ClusterPod| i128::from(victim.priority) + (1 << 31);
+        Self {
+            budget_violations,
+            highest_priority,
+            priorities: victims.iter().map(from_lowest).sum(),
+            victims: victims.len(),
+            running_since: Reverse(highest.map(|it| started_at(it)).min().unwrap_or(i64::MAX)),
+        }
+    }
+}

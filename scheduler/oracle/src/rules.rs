@@ -1,0 +1,132 @@
+//! What a profile of KubeSchedulerConfiguration can change about the rules.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use model::{LabelSelector, NodeAffinity, TopologySpreadConstraint, WhenUnsatisfiable};
+
+/// The arguments of kube-scheduler's plugins. The default is its default profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    pub weights: Weights,
+    pub fit: ScoringStrategy,
+    /// `NodeResourcesBalancedAllocationArgs.resources`; their weights have no effect.
+    pub balanced_resources: Vec<Arc<str>>,
+    /// Extended resources that the fit filter does not check.
+    pub ignored_resources: BTreeSet<Arc<str>>,
+    /// The same for every extended resource of a domain (`example.com`).
+    pub ignored_resource_groups: BTreeSet<Arc<str>>,
+    /// Holds for every Pod beside its own affinity.
+    pub added_affinity: NodeAffinity,
+    pub default_spread: DefaultSpread,
+    /// What the required affinity of a placed Pod weighs in the score of a Pod that matches it.
+    pub hard_pod_affinity_weight: i32,
+    /// Whether a Pod without preferences of its own is spared those of the Pods already placed.
+    pub ignore_preferred_terms_of_existing_pods: bool,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            weights: Weights::default(),
+            fit: ScoringStrategy::LeastAllocated(cpu_and_memory()),
+            balanced_resources: vec!["cpu".into(), "memory".into()],
+            ignored_resources: BTreeSet::new(),
+            ignored_resource_groups: BTreeSet::new(),
+            added_affinity: NodeAffinity::default(),
+            default_spread: DefaultSpread::System,
+            hard_pod_affinity_weight: 1,
+            ignore_preferred_terms_of_existing_pods: false,
+        }
+    }
+}
+
+/// How much each score counts. A weight of 0 counts as 1, as kube-scheduler reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Weights {
+    pub taint_toleration: u32,
+    pub node_affinity: u32,
+    pub node_resources_fit: u32,
+    pub pod_topology_spread: u32,
+    pub inter_pod_affinity: u32,
+    pub balanced_allocation: u32,
+    pub image_locality: u32,
+}
+
+impl Default for Weights {
+    fn default() -> Self {
+        Self {
+            taint_toleration: 3,
+            node_affinity: 2,
+            node_resources_fit: 1,
+            pod_topology_spread: 2,
+            inter_pod_affinity: 2,
+            balanced_allocation: 1,
+            image_locality: 1,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceWeight {
+    pub resource: Arc<str>,
+    pub weight: i64,
+}
+
+/// CPU and memory, weighing the same.
+pub fn cpu_and_memory() -> Vec<ResourceWeight> {
+    ["cpu", "memory"].map(|name| ResourceWeight { resource: name.into(), weight: 1 }).into()
+}
+
+/// `scoringStrategy` of NodeResourcesFit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScoringStrategy {
+    LeastAllocated(Vec<ResourceWeight>),
+    MostAllocated(Vec<ResourceWeight>),
+    RequestedToCapacityRatio { resources: Vec<ResourceWeight>, shape: Vec<ShapePoint> },
+}
+
+impl ScoringStrategy {
+    pub(crate) fn resources(&self) -> &[ResourceWeight] {
+        match self {
+            Self::LeastAllocated(resources)
+            | Self::MostAllocated(resources)
+            | Self::RequestedToCapacityRatio { resources, .. } => resources,
+        }
+    }
+}
+
+/// A point of the curve from utilization (0–100) to score (0–10).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShapePoint {
+    pub utilization: i32,
+    pub score: i32,
+}
+
+/// Constraints for Pods that have none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DefaultSpread {
+    /// Over Nodes and zones, as a preference; a Node without a zone still counts as a Node.
+    System,
+    List(Vec<TopologySpreadConstraint>),
+}
+
+pub(crate) const HOSTNAME: &str = "kubernetes.io/hostname";
+const ZONE: &str = "topology.kubernetes.io/zone";
+
+impl DefaultSpread {
+    pub(crate) fn constraints(&self) -> Vec<TopologySpreadConstraint> {
+        let preference = |topology_key, max_skew| {
+            TopologySpreadConstraint::new(
+                topology_key,
+                max_skew,
+                WhenUnsatisfiable::ScheduleAnyway,
+                LabelSelector::Nothing,
+            )
+        };
+        match self {
+            Self::System => vec![preference(HOSTNAME, 3), preference(ZONE, 5)],
+            Self::List(constraints) => constraints.clone(),
+        }
+    }
+}
