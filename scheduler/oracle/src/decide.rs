@@ -44,6 +44,9 @@ impl fmt::Display for Failure {
 }
 
 pub fn decide(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Decision {
+    if cluster.nodes.is_empty() {
+        return Decision::Rejected(Rejection::of_nodes(BTreeMap::new()));
+    }
     let narrowed = match screen(rules, cluster, pod) {
         Screening::Passed { only } => only,
         Screening::Rejected(reason) => {

@@ -28,6 +28,11 @@ mod spread;
 mod trial;
 mod wake;
 
+#[cfg(test)]
+mod testkit;
+#[cfg(test)]
+mod tests;
+
 pub use cluster::{Cluster, ServiceSelector};
 pub use decide::{Decision, Failure, Placement, decide, filter};
 pub use preemption::{Candidate, Ineligible, Preemption, Refusal, preempt};

@@ -22,6 +22,9 @@ use crate::trial::{Change, Trial};
 pub enum Preemption {
     /// The Pod fits without it, cannot be understood, or there are no Nodes.
     NotTried,
+    /// The Pod was rejected as a whole, before kube-scheduler had looked at its ResourceClaims.
+    /// It then stumbles over the missing result and does not get to preemption.
+    ClaimsNotFound,
     NotEligible(Ineligible),
     /// No Node can be made to fit; why, for each.
     NotHelpful(BTreeMap<NodeName, Refusal>),
@@ -37,7 +40,9 @@ impl Preemption {
     pub fn candidates(&self) -> Option<&BTreeMap<NodeName, Candidate>> {
         match self {
             Self::Possible { candidates, .. } => Some(candidates),
-            Self::NotTried | Self::NotEligible(_) | Self::NotHelpful(_) => None,
+            Self::NotTried | Self::ClaimsNotFound | Self::NotEligible(_) | Self::NotHelpful(_) => {
+                None
+            }
         }
     }
 
@@ -46,6 +51,7 @@ impl Preemption {
     pub fn message(&self) -> Option<String> {
         let outcome = match self {
             Self::NotTried | Self::Possible { .. } => return None,
+            Self::ClaimsNotFound => return Some("not found".to_owned()),
             Self::NotEligible(why) => why.to_string(),
             Self::NotHelpful(nodes) => {
                 nodes_available(nodes.len(), &counts(nodes.values().flat_map(Refusal::texts)))
@@ -120,6 +126,9 @@ pub(crate) fn preempt_after(
     pod: &ClusterPod,
     rejection: &Rejection,
 ) -> Preemption {
+    if rejection.whole_pod.is_some() {
+        return Preemption::ClaimsNotFound;
+    }
     if let Some(why) = ineligible(cluster, pod, rejection) {
         return Preemption::NotEligible(why);
     }
