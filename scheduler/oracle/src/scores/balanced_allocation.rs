@@ -21,7 +21,8 @@ fn node_score(contest: &Contest<'_>, node: &ClusterNode) -> i64 {
     let uses = resource_uses(contest, node, names, Sums::AsRequested);
     let with = balance(&uses, |used| used.with_pod);
     let without = balance(&uses, |used| used.before);
-    SCORE_MAX / 2 + (SCORE_MAX / 2 + with - without) / 2
+    let gained = with.saturating_sub(without);
+    SCORE_MAX / 2 + (SCORE_MAX / 2).saturating_add(gained) / 2
 }
 
 /// 100 when all resources are used to the same share; less the further they are apart.

@@ -76,6 +76,6 @@ fn on_curve(shape: &[ShapePoint], percent: i64) -> i64 {
     let (end, end_score) = point(&shape[after]);
     let Some(before) = after.checked_sub(1) else { return end_score };
     let (start, start_score) = point(&shape[before]);
-    let risen = (end_score - start_score).saturating_mul(percent - start);
+    let risen = (end_score - start_score).saturating_mul(percent.saturating_sub(start));
     start_score.saturating_add(risen.checked_div(end - start).unwrap_or(0))
 }

@@ -1,6 +1,7 @@
 //! PodTopologySpread as a filter.
 
-use model::{ClusterPod, Deletion, Effect, LabelSelector, NodeInclusionPolicy};
+use model::NodeInclusionPolicy::{Honor, Ignore};
+use model::{ClusterPod, Deletion, Effect, LabelSelector};
 
 use crate::testkit::{cluster, fits, hard, invalid, labels, node, pod, reasons, soft};
 use crate::{
@@ -106,7 +107,6 @@ fn policies_say_which_nodes_count() {
         constraint.node_taints_policy = taints;
         pod("p").labels("app=web").spread(constraint)
     };
-    use NodeInclusionPolicy::{Honor, Ignore};
     // While zone b counts, a has 1 + 1 − 0 = 2.
     assert!(!fits(&cluster, &with(Honor, Ignore).build(), "a"), "taints are ignored by default");
     assert!(fits(&cluster, &with(Honor, Honor).build(), "a"));
