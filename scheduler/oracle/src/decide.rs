@@ -59,18 +59,21 @@ pub fn decide(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Decision {
     // The Node that was nominated is tried first, whatever the Pod's affinity names, and taken
     // without a look at the others.
     let nominated = pod.nominated_node.as_ref().and_then(|name| cluster.nodes.get(name));
+    let mut nominee_rejected_by = None;
     if let Some(node) = nominated {
         let reasons = try_on(node);
         if reasons.is_empty() {
             return place(rules, cluster, pod, [node.node.name.clone()].into());
         }
+        nominee_rejected_by = reasons.first().map(Reason::plugin);
         rejected.insert(node.node.name.clone(), reasons);
     }
     let mut feasible = BTreeSet::new();
     for (name, node) in &cluster.nodes {
         let is_named = narrowed.as_ref().is_none_or(|only| only.contains(name));
         if !is_named {
-            rejected.entry(name.clone()).or_insert_with(|| vec![Reason::NotNamed]);
+            let not_named = Reason::NotNamed { nominee_rejected_by };
+            rejected.entry(name.clone()).or_insert_with(|| vec![not_named]);
             continue;
         }
         let reasons = try_on(node);
@@ -98,7 +101,7 @@ pub fn filter(
         Screening::Rejected(reason) => vec![reason],
         Screening::Failed(Failure { plugin, why }) => vec![Reason::Unparsable { plugin, why }],
         Screening::Passed { only: Some(only) } if !only.contains(&node.node.name) => {
-            vec![Reason::NotNamed]
+            vec![Reason::NotNamed { nominee_rejected_by: None }]
         }
         Screening::Passed { .. } => Trial::new(rules, cluster, pod, node).rejections(),
     }

@@ -38,7 +38,11 @@ pub enum Reason {
     /// The affinity that the profile adds.
     EnforcedNodeAffinity,
     /// The Pod's affinity names Nodes, and this is none of them.
-    NotNamed,
+    NotNamed {
+        /// The rule that rejected the Node nominated for the Pod, which is tried before: by an
+        /// oversight kube-scheduler blames it for the other Nodes too.
+        nominee_rejected_by: Option<Plugin>,
+    },
     /// The Pod's affinity names Nodes, and no Node can be all of them.
     NodeNamesConflict,
     HostPorts,
@@ -69,7 +73,7 @@ impl Reason {
             Self::UntoleratedTaint => Plugin::TaintToleration,
             Self::NodeAffinity
             | Self::EnforcedNodeAffinity
-            | Self::NotNamed
+            | Self::NotNamed { .. }
             | Self::NodeNamesConflict => Plugin::NodeAffinity,
             Self::HostPorts => Plugin::NodePorts,
             Self::TooManyPods | Self::Insufficient { .. } => Plugin::NodeResourcesFit,
@@ -96,7 +100,7 @@ impl Reason {
             | Self::UntoleratedTaint
             | Self::NodeAffinity
             | Self::EnforcedNodeAffinity
-            | Self::NotNamed
+            | Self::NotNamed { .. }
             | Self::NodeNamesConflict
             | Self::TopologySpreadLabelMissing
             | Self::PodAffinity
@@ -114,7 +118,13 @@ impl fmt::Display for Reason {
             Self::UntoleratedTaint => "node(s) had untolerated taint(s)",
             Self::NodeAffinity => "node(s) didn't match Pod's node affinity/selector",
             Self::EnforcedNodeAffinity => "node(s) didn't match scheduler-enforced node affinity",
-            Self::NotNamed => "node(s) didn't satisfy plugin(s) [NodeAffinity]",
+            Self::NotNamed { nominee_rejected_by } => {
+                let mut names = vec![Plugin::NodeAffinity.to_string()];
+                names.extend(nominee_rejected_by.map(|plugin| plugin.to_string()));
+                names.sort();
+                names.dedup();
+                return write!(f, "node(s) didn't satisfy plugin(s) [{}]", names.join(" "));
+            }
             Self::NodeNamesConflict => "pod affinity terms conflict",
             Self::HostPorts => "node(s) didn't have free ports for the requested pod ports",
             Self::TooManyPods => "Too many pods",

@@ -112,6 +112,13 @@ fn a_nominated_node_is_tried_whatever_the_affinity_names() {
         "0/3 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, \
          1 node(s) didn't satisfy plugin(s) [NodeAffinity], 1 node(s) were unschedulable."
     );
+    pod.nominated_node = Some("a".into());
+    assert_eq!(
+        rejected(&cluster, &pod).message(),
+        "0/3 nodes are available: 1 node(s) were unschedulable, \
+         2 node(s) didn't satisfy plugin(s) [NodeAffinity NodeUnschedulable].",
+        "what rejected the nominated Node is blamed for the others too"
+    );
 }
 
 #[test]
