@@ -32,7 +32,8 @@ pub struct NodeScore {
 pub struct PluginScore {
     pub plugin: Plugin,
     pub raw: i64,
-    /// 0–100, after comparison with the other Nodes where the rule compares.
+    /// After comparison with the other Nodes, where the rule compares. 0–100 for every Pod that
+    /// the API server accepts.
     pub normalised: i64,
     pub weighted: i64,
 }
