@@ -7,7 +7,7 @@ use model::{Amount, DeclaredEnd, NodeName, ObjectKey, ObjectRef, Reservable};
 
 use crate::engine::Engine;
 use crate::filters::{self, Ask, Candidate, NodeReason};
-use crate::line::Rank;
+use crate::line::{Line, Rank};
 use crate::record::{Record, Stage};
 use crate::rejection::{Cause, ObjectRejection};
 
@@ -161,7 +161,7 @@ impl Engine {
         };
         let own = rank_of(record);
         let line = self.objects.line(object);
-        let waiting = line.into_iter().flat_map(|line| line.waiting());
+        let waiting = line.into_iter().flat_map(Line::waiting);
         let before = waiting
             .filter_map(|(_, uid)| self.pods.get(uid))
             .filter(|other| rank_of(other) < own)
