@@ -1,6 +1,7 @@
 //! What the daemons last told, read by every pass.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use daemons::attestd::Device;
@@ -15,7 +16,8 @@ pub(crate) struct Board<S> {
 
 #[derive(Debug)]
 struct BoardState<S> {
-    samples: HashMap<String, S>,
+    /// Shared: a sample has an array for every wavelength, and each is looked at by many.
+    samples: HashMap<String, Arc<S>>,
     /// Counts what makes earlier lists of allocations doubtful: restarts and losses.
     upheavals: u64,
     /// Since when nothing has flowed; `None` while it flows.
@@ -31,7 +33,7 @@ pub(crate) enum Flow {
     Silent(Duration, String),
 }
 
-impl<S: Clone> Board<S> {
+impl<S> Board<S> {
     pub fn new(now: Instant) -> Self {
         let state = BoardState {
             samples: HashMap::new(),
@@ -42,7 +44,7 @@ impl<S: Clone> Board<S> {
         Self { state: RwLock::new(state) }
     }
 
-    pub fn sample(&self, id: &str) -> Option<S> {
+    pub fn sample(&self, id: &str) -> Option<Arc<S>> {
         self.state.read().samples.get(id).cloned()
     }
 
@@ -60,10 +62,15 @@ impl<S: Clone> Board<S> {
 
     /// Takes a page in. `full`: what is not in it does not exist.
     /// Returns whether the daemon was silent before, and the samples that are gone.
-    pub fn take(&self, samples: Vec<(String, S)>, gone: &[String], full: bool) -> (bool, Vec<S>) {
+    pub fn take(
+        &self,
+        samples: Vec<(String, S)>,
+        gone: &[String],
+        full: bool,
+    ) -> (bool, Vec<Arc<S>>) {
         let mut state = self.state.write();
         let was_silent = state.silent_since.take().is_some();
-        let mut lost: Vec<S> = if full {
+        let mut lost: Vec<Arc<S>> = if full {
             state.samples.drain().map(|(_, sample)| sample).collect()
         } else {
             gone.iter().filter_map(|id| state.samples.remove(id)).collect()
@@ -71,7 +78,7 @@ impl<S: Clone> Board<S> {
         if full || !lost.is_empty() {
             state.upheavals += 1;
         }
-        state.samples.extend(samples);
+        state.samples.extend(samples.into_iter().map(|(id, sample)| (id, Arc::new(sample))));
         if full {
             lost.clear();
         }
@@ -169,8 +176,9 @@ mod tests {
         assert!(matches!(board.flow(now), Flow::Silent(..)));
         assert_eq!(board.take(vec![("a".into(), 1), ("b".into(), 2)], &[], true), (true, vec![]));
         assert_eq!(board.upheavals(), 1);
-        assert_eq!(board.take(vec![("a".into(), 3)], &["b".into()], false), (false, vec![2]));
-        assert_eq!((board.sample("a"), board.sample("b")), (Some(3), None));
+        let lost = board.take(vec![("a".into(), 3)], &["b".into()], false);
+        assert_eq!(lost, (false, vec![Arc::new(2)]));
+        assert_eq!((board.sample("a"), board.sample("b")), (Some(Arc::new(3)), None));
         assert_eq!(board.upheavals(), 2);
         board.take(vec![("a".into(), 4)], &[], false);
         assert_eq!(board.upheavals(), 2, "samples alone change no list");

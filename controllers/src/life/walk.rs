@@ -3,6 +3,7 @@
 //! What is found is said before anything is done, so that readers of the status are never behind:
 //! no Pod is placed on a path that is about to move. An operation that fails is said too.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crds::Phase;
@@ -204,10 +205,10 @@ fn health<K: Kind>(
     if let Some(sample) = &sample {
         K::record_metrics(context, object, sample);
     }
-    K::judge(object, current, sample.as_ref(), &mut memory.signals, &context.settings, now)
+    K::judge(object, current, sample.as_deref(), &mut memory.signals, &context.settings, now)
 }
 
-fn sample<K: Kind>(context: &Context, found: &Found<K>) -> Option<K::Sample> {
+fn sample<K: Kind>(context: &Context, found: &Found<K>) -> Option<Arc<K::Sample>> {
     let current = found.seen.current(&found.facts)?;
     K::board(context).sample(current.id()).filter(|sample| K::is_current(current, sample))
 }
@@ -250,7 +251,7 @@ async fn say<K: Kind>(
     let next = if is_unknown {
         K::status_unknown(object, common)
     } else {
-        K::status(found.seen.current(facts), sample.as_ref(), common)
+        K::status(found.seen.current(facts), sample.as_deref(), common)
     };
     let drift = K::drift(object, &next);
     // Spread by a fifth, so that objects of one start do not write together for ever.

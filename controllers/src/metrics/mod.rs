@@ -10,7 +10,7 @@ use daemons::corrd::CorridorTelemetry;
 use daemons::memqosd::BundleTelemetry;
 use kube::ResourceExt;
 use parking_lot::Mutex;
-use prometheus::{CounterVec, GaugeVec, IntCounter, Registry};
+use prometheus::{CounterVec, Gauge, GaugeVec, IntCounter, Registry};
 
 use self::series::{AttestationSeries, BundleSeries, CorridorSeries, Maker};
 
@@ -34,23 +34,42 @@ type Name = (String, String);
 
 #[derive(Default)]
 struct Rows {
-    /// With the wavelengths of each.
-    corridors: BTreeMap<Name, BTreeSet<u32>>,
+    corridors: BTreeMap<Name, CorridorRow>,
     bundles: BTreeSet<Name>,
     count: usize,
 }
 
+/// The series of one Corridor, found once: every sample sets two dozen of them.
+#[derive(Default)]
+struct CorridorRow {
+    gauges: [Option<Gauge>; 3],
+    lambdas: BTreeMap<u32, [Option<Gauge>; 5]>,
+}
+
 impl Rows {
-    /// Whether the Corridor may have series; takes up room for it and its wavelengths.
-    fn admit_corridor(&mut self, name: &Name, lambdas: &BTreeSet<u32>) -> bool {
-        let known = self.corridors.get(name).map_or(0, |known| known.len() + 1);
-        let needed = lambdas.len() + 1;
-        if self.count - known + needed > ROWS_MAX {
-            return false;
+    /// The Corridor's series, if there is room for it and its wavelengths; and those that it lost.
+    fn admit_corridor(
+        &mut self,
+        name: &Name,
+        lambdas: &BTreeSet<u32>,
+    ) -> Option<(&mut CorridorRow, Vec<u32>)> {
+        let known = self.corridors.get(name).map_or(0, |known| known.lambdas.len() + 1);
+        let count = self.count - known + lambdas.len() + 1;
+        if count > ROWS_MAX {
+            return None;
         }
-        self.count = self.count - known + needed;
-        self.corridors.insert(name.clone(), lambdas.clone());
-        true
+        self.count = count;
+        if !self.corridors.contains_key(name) {
+            self.corridors.insert(name.clone(), CorridorRow::default());
+        }
+        let row = self.corridors.get_mut(name)?;
+        let lost: Vec<u32> =
+            row.lambdas.keys().filter(|lambda| !lambdas.contains(lambda)).copied().collect();
+        row.lambdas.retain(|lambda, _| lambdas.contains(lambda));
+        for lambda in lambdas {
+            row.lambdas.entry(*lambda).or_default();
+        }
+        Some((row, lost))
     }
 
     fn admit_bundle(&mut self, name: &Name) -> bool {
@@ -111,27 +130,35 @@ impl Metrics {
         let name = name_of(object);
         let lambdas = sample.lambdas.iter().map(|reading| reading.lambda_nm).collect();
         let mut rows = self.rows.lock();
-        let before = rows.corridors.get(&name).cloned().unwrap_or_default();
-        if !rows.admit_corridor(&name, &lambdas) {
+        let Some((row, lost)) = rows.admit_corridor(&name, &lambdas) else {
             self.dropped.inc();
             return;
-        }
-        // Wavelengths that the path no longer has.
-        self.forget_lambdas(&name, before.difference(&lambdas));
+        };
+        self.forget_lambdas(&name, lost.iter());
         let series = &self.corridors;
         let labels = [name.0.as_str(), name.1.as_str()];
-        set(&series.achievable, &labels, Some(sample.achievable_gbps));
-        set(&series.min, &labels, Some(object.spec.min_gbps.into()));
-        set(&series.power, &labels, sample.power_pj_per_bit);
+        let readings = [
+            Some(sample.achievable_gbps),
+            Some(object.spec.min_gbps.into()),
+            sample.power_pj_per_bit,
+        ];
+        set_all(&mut row.gauges, series.per_corridor(), &labels, readings);
         raise(&series.power_saved, &labels, sample.power_saved_kj.unwrap_or_default());
         for reading in &sample.lambdas {
-            let lambda = reading.lambda_nm.to_string();
+            let Some(gauges) = row.lambdas.get_mut(&reading.lambda_nm) else { continue };
+            let readings = [
+                Some(reading.throughput_gbps),
+                reading.ber,
+                reading.eye_margin_db,
+                reading.bias_mv,
+                reading.lambda_shift_nm,
+            ];
+            let is_known =
+                gauges.iter().zip(&readings).all(|(it, value)| it.is_some() || value.is_none());
+            // The label is a text of its own: made only when a series is.
+            let lambda = if is_known { String::new() } else { reading.lambda_nm.to_string() };
             let labels = [name.0.as_str(), name.1.as_str(), lambda.as_str()];
-            set(&series.throughput, &labels, Some(reading.throughput_gbps));
-            set(&series.ber, &labels, reading.ber);
-            set(&series.eye, &labels, reading.eye_margin_db);
-            set(&series.bias, &labels, reading.bias_mv);
-            set(&series.lambda_shift, &labels, reading.lambda_shift_nm);
+            set_all(gauges, series.per_lambda(), &labels, readings);
         }
     }
 
@@ -139,9 +166,9 @@ impl Metrics {
     pub(crate) fn forget_corridor(&self, object: &Corridor) {
         let name = name_of(object);
         let mut rows = self.rows.lock();
-        let lambdas = rows.corridors.remove(&name);
-        rows.count -= lambdas.as_ref().map_or(0, |lambdas| lambdas.len() + 1);
-        self.forget_lambdas(&name, lambdas.iter().flatten());
+        let row = rows.corridors.remove(&name);
+        rows.count -= row.as_ref().map_or(0, |row| row.lambdas.len() + 1);
+        self.forget_lambdas(&name, row.iter().flat_map(|row| row.lambdas.keys()));
         let series = &self.corridors;
         let (namespace, name) = (name.0.as_str(), name.1.as_str());
         for gauges in series.per_corridor() {
@@ -215,6 +242,20 @@ impl Metrics {
 
 fn name_of<K: ResourceExt>(object: &K) -> Name {
     (object.namespace().unwrap_or_default(), object.name_any())
+}
+
+/// Sets each gauge to its reading, and remembers the gauge.
+fn set_all<const N: usize>(
+    gauges: &mut [Option<Gauge>; N],
+    series: [&GaugeVec; N],
+    labels: &[&str],
+    readings: [Option<f64>; N],
+) {
+    for ((gauge, series), reading) in gauges.iter_mut().zip(series).zip(readings) {
+        if let Some(reading) = reading {
+            gauge.get_or_insert_with(|| series.with_label_values(labels)).set(reading);
+        }
+    }
 }
 
 /// A reading that is impossible leaves the last possible one.

@@ -83,7 +83,7 @@ impl Corrd for Endpoint {
         since: Option<&'a Revision>,
         wait: Duration,
     ) -> Reply<'a, TelemetryPage> {
-        self.page("read corridors", since, wait)
+        self.page("read corridors", "corridors", since, wait)
     }
 }
 
@@ -149,7 +149,7 @@ impl Memqosd for Endpoint {
         since: Option<&'a Revision>,
         wait: Duration,
     ) -> Reply<'a, TelemetryPage> {
-        self.page("read bundles", since, wait)
+        self.page("read bundles", "bundles", since, wait)
     }
 }
 
@@ -203,11 +203,13 @@ impl Endpoint {
     fn page<'a>(
         &'a self,
         action: &'static str,
+        only: &'static str,
         since: Option<&'a Revision>,
         wait: Duration,
     ) -> Reply<'a, TelemetryPage> {
         let wait = wait.min(Duration::from_secs(WAIT_SECONDS_MAX));
-        let mut target = format!("/v1/telemetry?wait={}s", wait.as_secs_f64());
+        // One address may serve both daemons: nobody reads the other's readings.
+        let mut target = format!("/v1/telemetry?only={only}&wait={}s", wait.as_secs_f64());
         if let Some(since) = since {
             target = format!("{target}&since={}", escaped(&since.0));
         }

@@ -17,19 +17,38 @@ use crate::telemetry::{Revision, TelemetryPage};
 pub(super) struct FeedQuery {
     since: Option<Revision>,
     wait: Option<String>,
+    only: Option<Only>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Only {
+    Corridors,
+    Bundles,
+}
+
+impl Only {
+    fn of(only: Option<Self>, mut page: TelemetryPage) -> TelemetryPage {
+        match only {
+            None => {}
+            Some(Self::Corridors) => page.bundles.clear(),
+            Some(Self::Bundles) => page.corridors.clear(),
+        }
+        page
+    }
 }
 
 /// Answers as soon as there is something new; when `wait` is over, that there is nothing.
 pub(super) async fn telemetry(
     State(daemon): State<Arc<Daemon>>,
-    Query(FeedQuery { since, wait }): Query<FeedQuery>,
+    Query(FeedQuery { since, wait, only }): Query<FeedQuery>,
 ) -> Result<Json<TelemetryPage>, Refused> {
     let wait = wait.as_deref().map_or(Ok(Duration::ZERO), parse_wait)?;
     let deadline = Instant::now() + wait;
     let mut news = daemon.listen();
     loop {
         if let Some(page) = daemon.news_since(since.as_ref()) {
-            return Ok(Json(page));
+            return Ok(Json(Only::of(only, page)));
         }
         if !matches!(timeout_at(deadline, news.changed()).await, Ok(Ok(()))) {
             return Ok(Json(daemon.nothing_new()));
