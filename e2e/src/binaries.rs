@@ -250,7 +250,7 @@ fn command_failed(command: &str, status: ExitStatus, stderr: &[u8]) -> Error {
 }
 
 /// Straight to standard error: the test harness hides what `eprintln!` writes until a test fails.
-pub(crate) fn say(line: &str) {
+pub fn say(line: &str) {
     // Nobody to read it is no reason to fail.
     let _ = writeln!(io::stderr(), "[e2e] {line}");
 }

@@ -31,6 +31,8 @@ const READ_TIME_MAX: Duration = Duration::from_secs(30);
 pub struct SchedulerProcess {
     process: Supervised,
     url: String,
+    /// Nobody wants to read its log: it was killed on purpose, one of many.
+    is_quiet: bool,
 }
 
 impl SchedulerProcess {
@@ -65,7 +67,7 @@ impl SchedulerProcess {
         let url = format!("http://{address}");
         let client = plain_client(&url)?;
         until_ready(&process, async |_| is_ready(&client).await).await?;
-        Ok(Self { process, url })
+        Ok(Self { process, url, is_quiet: false })
     }
 
     /// Every metric that it serves now, as text.
@@ -102,6 +104,12 @@ impl SchedulerProcess {
         self.process.exit_code(EXIT_TIME_MAX).await.map(drop)
     }
 
+    /// The same for one of many, whose log would only hide what matters.
+    pub async fn kill9_quietly(mut self) -> Result<()> {
+        self.is_quiet = true;
+        self.kill9().await
+    }
+
     /// Asks it to end (SIGTERM) and returns its exit code.
     pub async fn terminate(mut self) -> Result<i32> {
         self.process.signal(Signal::Terminate)?;
@@ -111,6 +119,9 @@ impl SchedulerProcess {
 
 impl Drop for SchedulerProcess {
     fn drop(&mut self) {
+        if self.is_quiet {
+            return;
+        }
         // The test harness shows this when the test fails, and hides it otherwise.
         eprintln!("--- the log of {PACKAGE} ends with:\n{}\n---", self.process.log_tail());
     }

@@ -1,0 +1,126 @@
+//! Every crash point there is, one after another.
+
+use std::time::Instant;
+
+use super::rehearsal::{
+    BATCH, Calm, Outcome, live_calmly, new_namespace, play_calmly, rehearse, rehearse_start,
+};
+use super::steps::CrashPoint;
+use super::story::{FULL, SHORT, Story};
+use super::world::World;
+use crate::binaries::say;
+use crate::error::{Result, ensure};
+
+/// Lives without a crash that must be the same before any other is held against them.
+const CALM_LIVES: usize = 3;
+
+/// Plays every crash point whose name contains `only`, so many times. Returns a line for each crash
+/// that can be told from none.
+pub async fn exhaust(only: &str, times: usize) -> Result<Vec<String>> {
+    let world = World::start().await?;
+    let (calm, differing) = play_calmly(&world, CALM_LIVES).await?;
+    ensure(differing.is_empty(), || format!("lives without a crash differ: {differing:#?}"))?;
+    say(&format!(
+        "{} steps of a life, {} of everybody; writes {:?}, allocations {:?}",
+        calm.steps.len(),
+        calm.steps_of_everybody.len(),
+        calm.tally.writes,
+        calm.tally.made,
+    ));
+    let is_wanted = |point: &CrashPoint| point.to_string().contains(only);
+    let mut outcomes = Vec::new();
+    let started = Instant::now();
+    for _ in 0..times {
+        let of_stories = calm.crash_points().into_iter().filter(is_wanted).collect();
+        outcomes.extend(crash_in_stories(&world, &calm, of_stories, started).await?);
+        let of_everybody = calm.crash_points_of_everybody().into_iter().filter(is_wanted).collect();
+        outcomes.extend(crash_at_starts(&world, of_everybody, started).await?);
+    }
+    say(&format!("{} crashes in {} s", outcomes.len(), started.elapsed().as_secs()));
+    Ok(outcomes.iter().filter_map(|it| described(it, &calm)).collect())
+}
+
+/// The steps of so many lives without a crash, in order, each with the time at which it was begun.
+pub async fn steps_of_lives(times: usize) -> Result<Vec<String>> {
+    let world = World::start().await?;
+    world.start_scheduler().await?;
+    let mut lines = Vec::new();
+    for _ in 0..times {
+        let namespace = new_namespace();
+        world.gate.open(&namespace, None);
+        let started = Instant::now();
+        Story::new(&world, &namespace, FULL).live().await?;
+        lines.push(format!("{namespace}:"));
+        lines.extend(world.gate.steps(&namespace).into_iter().map(|(step, at)| {
+            format!("after {} ms: {step}", at.saturating_duration_since(started).as_millis())
+        }));
+        world.gate.close(&namespace);
+    }
+    Ok(lines)
+}
+
+/// Batches first; those that were not come to because others stood in their way, alone.
+async fn crash_in_stories(
+    world: &World,
+    calm: &Calm,
+    points: Vec<CrashPoint>,
+    started: Instant,
+) -> Result<Vec<Outcome>> {
+    let (mut outcomes, mut again) = (Vec::new(), Vec::new());
+    for batch in points.chunks(BATCH) {
+        let played = rehearse(world, calm, batch).await?;
+        tell(&played, started);
+        let (struck, missed): (Vec<_>, Vec<_>) = played.into_iter().partition(|it| it.is_struck);
+        outcomes.extend(struck);
+        again.extend(missed.into_iter().map(|it| it.point));
+    }
+    for point in again {
+        let played = rehearse(world, calm, &[point]).await?;
+        tell(&played, started);
+        outcomes.extend(played);
+    }
+    Ok(outcomes)
+}
+
+async fn crash_at_starts(
+    world: &World,
+    points: Vec<CrashPoint>,
+    started: Instant,
+) -> Result<Vec<Outcome>> {
+    if points.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (short, _) = live_calmly(world, SHORT).await?;
+    let mut outcomes = Vec::new();
+    for point in points {
+        let played = rehearse_start(world, &short, &point).await?;
+        outcomes.push(played);
+    }
+    tell(&outcomes, started);
+    Ok(outcomes)
+}
+
+fn tell(played: &[Outcome], started: Instant) {
+    let count = |is_it: fn(&Outcome) -> bool| played.iter().filter(|it| is_it(it)).count();
+    say(&format!(
+        "after {} s: {} crashes as planned, {} not come to, {} that can be told",
+        started.elapsed().as_secs(),
+        count(|it| it.is_struck),
+        count(|it| !it.is_struck),
+        count(|it| !it.problems.is_empty()),
+    ));
+    if let [alone] = played {
+        say(&format!("  that was {}", alone.point));
+    }
+}
+
+/// What is wrong with an outcome, if anything is.
+fn described(outcome: &Outcome, calm: &Calm) -> Option<String> {
+    let step = &outcome.point.step;
+    let is_certain = calm.certain_steps.contains(step) || calm.steps_of_everybody.contains(step);
+    let mut problems = outcome.problems.clone();
+    if is_certain && !outcome.is_struck {
+        problems.push("the story never came there".into());
+    }
+    (!problems.is_empty()).then(|| format!("- {}: {}", outcome.point, problems.join("; ")))
+}

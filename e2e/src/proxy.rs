@@ -1,0 +1,291 @@
+//! A proxy between the scheduler and one of its servers, so that a test sees and can stop every call.
+//!
+//! Towards the scheduler it speaks plain HTTP on loopback; towards the server it is whoever the given
+//! client is: the API server sees the scheduler's own token. A [`Gate`] decides when a call is passed on
+//! and when its answer is passed back, and may let either wait for ever. Watches pass through as they
+//! come.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use futures::future::{BoxFuture, FutureExt as _};
+use http::header::{CONNECTION, HOST, TRANSFER_ENCODING};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use kube::Client;
+use kube::client::Body;
+use serde_json::json;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+
+use crate::error::{Doing as _, Error, Result};
+
+/// Calls that were passed on before a kill are answered within moments.
+const QUIET_TIME_MAX: Duration = Duration::from_secs(30);
+const QUIET_POLL_EVERY: Duration = Duration::from_millis(2);
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+type ReplyBody = UnsyncBoxBody<Bytes, BoxError>;
+
+/// Which server a call is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Server {
+    ApiServer,
+    Daemons,
+}
+
+/// One call of the scheduler.
+#[derive(Debug)]
+pub struct Call {
+    pub server: Server,
+    pub method: Method,
+    /// Path and query.
+    pub uri: Uri,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+    pub received: Instant,
+}
+
+/// What the server answered.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub status: StatusCode,
+    headers: HeaderMap,
+    pub body: Bytes,
+}
+
+/// What the server makes of a call, once somebody waits for it.
+pub type CarryOut = BoxFuture<'static, Result<Answer>>;
+
+/// Stands in the way of calls and answers. Watches and long polls are not brought before it.
+pub trait Gate: Send + Sync {
+    /// The call is passed on when `carry_out` is awaited, and the answer passed back when this ends.
+    fn pass(self: Arc<Self>, call: Arc<Call>, carry_out: CarryOut) -> CarryOut;
+}
+
+/// A running proxy. It ends with this, and so does everything that still waits in it.
+pub struct Proxy {
+    url: String,
+    passage: Arc<Passage>,
+    serving: JoinHandle<()>,
+}
+
+struct Passage {
+    server: Server,
+    upstream: Client,
+    gate: Arc<dyn Gate>,
+    /// Calls that the server has and has not answered.
+    passing: AtomicUsize,
+    /// How many schedulers have died.
+    deaths: AtomicUsize,
+}
+
+impl Proxy {
+    /// Passes calls on to `upstream`, which says where the server is and who we are there.
+    pub async fn start(server: Server, upstream: Client, gate: Arc<dyn Gate>) -> Result<Self> {
+        let doing = "listening for the scheduler's calls";
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.doing(doing)?;
+        let url = format!("http://{}", listener.local_addr().doing(doing)?);
+        let (passing, deaths) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let passage = Arc::new(Passage { server, upstream, gate, passing, deaths });
+        let serving = tokio::spawn(serve(listener, Arc::clone(&passage)));
+        Ok(Self { url, passage, serving })
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// To be called when the scheduler is dead: nothing that it still had in its sockets is passed on
+    /// any more. Returns when the server has answered every call that was passed on before.
+    pub async fn bury(&self) -> Result<()> {
+        self.passage.deaths.fetch_add(1, Ordering::SeqCst);
+        let open = || self.passage.passing.load(Ordering::SeqCst);
+        let waiting = async {
+            while open() > 0 {
+                sleep(QUIET_POLL_EVERY).await;
+            }
+        };
+        timeout(QUIET_TIME_MAX, waiting).await.map_err(|_| Error::TimedOut {
+            awaited: "the answers to calls of a killed scheduler".into(),
+            seconds: QUIET_TIME_MAX.as_secs(),
+            seen: format!("{} are still open", open()),
+        })
+    }
+
+    /// A kubeconfig for whoever shall call through this proxy, in `folder`.
+    pub fn write_kubeconfig(&self, folder: &Path) -> Result<PathBuf> {
+        let path = folder.join("proxied.kubeconfig");
+        let text = json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{ "name": "e2e", "cluster": { "server": self.url } }],
+            "users": [{ "name": "e2e", "user": {} }],
+            "contexts": [{ "name": "e2e", "context": { "cluster": "e2e", "user": "e2e" } }],
+            "current-context": "e2e",
+        });
+        std::fs::write(&path, text.to_string()).doing(format!("writing {}", path.display()))?;
+        Ok(path)
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Proxy").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+impl Call {
+    pub fn path(&self) -> &str {
+        self.uri.path()
+    }
+
+    pub fn query(&self) -> &str {
+        self.uri.query().unwrap_or_default()
+    }
+
+    pub fn is_watch(&self) -> bool {
+        self.server == Server::ApiServer && self.query().split('&').any(is_watch_parameter)
+    }
+
+    /// One that the server holds until something happens.
+    pub fn is_long_poll(&self) -> bool {
+        self.server == Server::Daemons && self.path() == "/v1/telemetry"
+    }
+}
+
+fn is_watch_parameter(parameter: &str) -> bool {
+    matches!(parameter, "watch" | "watch=true" | "watch=1")
+}
+
+/// Ends, and ends its connections with it, when it is dropped.
+async fn serve(listener: TcpListener, passage: Arc<Passage>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(serve_connection(stream, Arc::clone(&passage)));
+                }
+                // Out of descriptors, most likely: the next moment may bring one.
+                Err(_) => sleep(QUIET_POLL_EVERY).await,
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn serve_connection(stream: TcpStream, passage: Arc<Passage>) {
+    // Small answers must not wait for more to say: the proxy is there to measure, too.
+    let _ = stream.set_nodelay(true);
+    let deaths = passage.deaths.load(Ordering::SeqCst);
+    let service = service_fn(move |request| {
+        let passage = Arc::clone(&passage);
+        async move {
+            if passage.deaths.load(Ordering::SeqCst) > deaths {
+                // From a dead scheduler. The end of its connection ends this.
+                std::future::pending::<()>().await;
+            }
+            Ok::<_, Infallible>(passage.pass(request).await)
+        }
+    });
+    // The scheduler ended, or was ended: nobody is left to be told.
+    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+}
+
+impl Passage {
+    async fn pass(self: Arc<Self>, request: Request<Incoming>) -> Response<ReplyBody> {
+        let (head, body) = request.into_parts();
+        let Ok(body) = body.collect().await else {
+            return refusal("the call broke off");
+        };
+        let mut headers = head.headers;
+        for of_one_connection in [HOST, CONNECTION, TRANSFER_ENCODING] {
+            headers.remove(of_one_connection);
+        }
+        let call = Arc::new(Call {
+            server: self.server,
+            method: head.method,
+            uri: head.uri,
+            headers,
+            body: body.to_bytes(),
+            received: Instant::now(),
+        });
+        if call.is_watch() || call.is_long_poll() {
+            return match self.send(&call).await {
+                Ok(reply) => reply.map(|body| body.map_err(Into::into).boxed_unsync()),
+                Err(problem) => refusal(&problem.to_string()),
+            };
+        }
+        let carry_out = Arc::clone(&self).carry_out(Arc::clone(&call)).boxed();
+        match Arc::clone(&self.gate).pass(call, carry_out).await {
+            Ok(answer) => answer.into_response(),
+            Err(problem) => refusal(&problem.to_string()),
+        }
+    }
+
+    /// In a task of its own: what the server was asked is carried out, also when the scheduler dies
+    /// in the meantime.
+    async fn carry_out(self: Arc<Self>, call: Arc<Call>) -> Result<Answer> {
+        self.passing.fetch_add(1, Ordering::SeqCst);
+        let carried_out = tokio::spawn(async move {
+            let answer = async {
+                let (head, body) = self.send(&call).await.doing("passing a call on")?.into_parts();
+                let body = body.collect_bytes().await.doing("reading an answer")?;
+                Ok(Answer { status: head.status, headers: head.headers, body })
+            };
+            let answer = answer.await;
+            self.passing.fetch_sub(1, Ordering::SeqCst);
+            answer
+        });
+        carried_out.await.map_err(|problem| Error::malformed("passing a call on", problem))?
+    }
+
+    async fn send(&self, call: &Call) -> kube::Result<Response<Body>> {
+        let mut request = Request::new(Body::from(call.body.clone()));
+        *request.method_mut() = call.method.clone();
+        *request.uri_mut() = call.uri.clone();
+        *request.headers_mut() = call.headers.clone();
+        self.upstream.send(request).await
+    }
+}
+
+impl Answer {
+    fn into_response(self) -> Response<ReplyBody> {
+        let mut response = Response::new(whole(self.body));
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        // The body is whole now, whatever it came in.
+        response.headers_mut().remove(TRANSFER_ENCODING);
+        response
+    }
+}
+
+/// The server could not be asked.
+fn refusal(problem: &str) -> Response<ReplyBody> {
+    let mut response =
+        Response::new(whole(Bytes::from(format!("the proxy of the test: {problem}"))));
+    *response.status_mut() = StatusCode::BAD_GATEWAY;
+    response
+}
+
+fn whole(bytes: Bytes) -> ReplyBody {
+    Full::new(bytes).map_err(|never: Infallible| match never {}).boxed_unsync()
+}
