@@ -133,6 +133,9 @@ async fn step<K: Kind>(
         Some(op) if turn.may_retry => {
             act::<K>(context, newest, &found, &health, &plan, op, memory, turn, now).await?
         }
+        // What was just said may be all that the next step waited for: a handle that is named, a
+        // phase that is announced. Our own write coming back by the watch wakes nobody.
+        None if said.is_some() => (None, Again::After(PAUSE_MIN)),
         _ => {
             if plan.op.is_none() && plan.waits.is_none() && memory.trouble.is_none() {
                 memory.calm = calm::<K>(&found, &health);

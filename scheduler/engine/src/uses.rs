@@ -104,6 +104,10 @@ impl Engine {
     fn use_report_of(&mut self, object: &ObjectRef) -> Option<Report> {
         let (now, seen) = (self.now, self.objects.get(object)?);
         let facts = self.facts(object)?;
+        // Its deletion alone is no news: the answer to `Releasing` follows, and says it all.
+        if seen.deleting && facts.drained.is_none() {
+            return None;
+        }
         let told = self.uses.told.get(object).filter(|told| told.uid == seen.uid);
         match told {
             Some(told) if told.facts == facts => return None,
