@@ -22,7 +22,7 @@ pub fn case(seed: u64) -> Value {
     let nodes = nodes(random);
     let node_count = nodes.len() as u64;
     let mut incoming = pod(random, "incoming", Role::Incoming);
-    if random.chance(10) {
+    if random.chance(15) {
         incoming["status"]["nominatedNodeName"] = json!(node_name(random.below(NODE_NAMES)));
     }
     let mut replica_sets = vec![];
@@ -137,11 +137,14 @@ fn images(random: &mut Random) -> Vec<Value> {
 
 fn placed_pods(random: &mut Random, node_count: u64) -> Vec<Value> {
     let count = random.between(4, 17);
-    (0..count).map(|number| placed_pod(random, number, node_count)).collect()
+    // Among many Pods with terms, one nearly always stands in the way: some clusters have none.
+    let busy_percent = if random.chance(25) { 0 } else { 18 };
+    let role = Role::Other { busy_percent };
+    (0..count).map(|number| placed_pod(random, number, role, node_count)).collect()
 }
 
-fn placed_pod(random: &mut Random, number: u64, node_count: u64) -> Value {
-    let mut placed = pod(random, &format!("p{number}"), Role::Other);
+fn placed_pod(random: &mut Random, number: u64, role: Role, node_count: u64) -> Value {
+    let mut placed = pod(random, &format!("p{number}"), role);
     // Now and then on a Node that is gone.
     let end = node_count.max(1) + u64::from(random.chance(3));
     placed["spec"]["nodeName"] = json!(node_name(random.below(end)));
@@ -181,10 +184,12 @@ fn placed_pod(random: &mut Random, number: u64, node_count: u64) -> Value {
 }
 
 fn nominated_pods(random: &mut Random, node_count: u64) -> Vec<Value> {
-    if node_count == 0 || !random.chance(20) {
+    if node_count == 0 || !random.chance(25) {
         return vec![];
     }
-    let mut nominated = pod(random, "nominated", Role::Other);
+    let mut nominated = pod(random, "nominated", Role::Other { busy_percent: 40 });
+    // Only one of at least the same priority counts.
+    nominated["spec"]["priority"] = json!(random.between(1, 4));
     // Behind a gate, it is not in the queue before the Pod that the case is about.
     nominated["spec"]["schedulingGates"] = json!([{"name": "g"}]);
     nominated["status"]["nominatedNodeName"] = json!(node_name(random.below(node_count)));

@@ -9,7 +9,10 @@ use crate::random::Random;
 pub enum Role {
     /// The one to schedule. It has what only matters there: wishes about Nodes, spreading.
     Incoming,
-    Other,
+    Other {
+        /// How likely it has each kind of term about other Pods.
+        busy_percent: u64,
+    },
 }
 
 pub fn pod(random: &mut Random, name: &str, role: Role) -> Value {
@@ -50,7 +53,10 @@ pub fn pod(random: &mut Random, name: &str, role: Role) -> Value {
     if random.chance(30) {
         spec["tolerations"] = json!([toleration(random)]);
     }
-    let busy_percent = if role == Role::Incoming { 30 } else { 18 };
+    let busy_percent = match role {
+        Role::Incoming => 30,
+        Role::Other { busy_percent } => busy_percent,
+    };
     let affinity = pod_affinity(random, busy_percent);
     if affinity != json!({}) {
         spec["affinity"] = affinity;
@@ -137,7 +143,7 @@ fn add_wishes(random: &mut Random, spec: &mut Value) {
     if random.chance(15) {
         spec["nodeSelector"] = random.pick(&[json!({"zone": "a"}), json!({"disk": "ssd"})]);
     }
-    if random.chance(5) {
+    if random.chance(10) {
         spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] =
             required_nodes(random);
     }

@@ -103,8 +103,13 @@ fn name_field(random: &mut Random, operator: &str) -> Value {
     json!({"key": "metadata.name", "operator": operator, "values": [name]})
 }
 
-/// A list without terms is rare, and matches nothing.
+/// Half of the time Nodes by name: then kube-scheduler tries no others. A list without terms is
+/// rare, and matches nothing.
 pub fn required_nodes(random: &mut Random) -> Value {
+    if random.chance(50) {
+        let named = |random: &mut Random| json!({"matchFields": [name_field(random, "In")]});
+        return json!({"nodeSelectorTerms": random.list(1, 2, named)});
+    }
     let fewest = u64::from(!random.chance(3));
     json!({"nodeSelectorTerms": random.list(fewest, 2, node_term)})
 }
