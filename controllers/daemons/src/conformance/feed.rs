@@ -8,6 +8,7 @@ use serde_json::json;
 use super::probe::{Flaw, Probe, ensure};
 use super::{Check, Verdict, check};
 use crate::corrd::Corrd;
+use crate::memqosd::Memqosd;
 use crate::telemetry::{Revision, TelemetryPage};
 
 /// "At once", on a machine that does other things too.
@@ -158,14 +159,20 @@ async fn below_floor(probe: &Probe) -> Verdict {
 
 async fn bundle_below_floor(probe: &Probe) -> Verdict {
     let bundle = probe.bundle().await?;
-    let revision = at_rest(probe).await?;
+    let memqosd = &probe.memqosd;
+    let mut since = Memqosd::telemetry_since(memqosd, None, Duration::ZERO).await?.revision;
     let target = format!("/admin/ffm/{}", bundle.ffm_handle);
     probe.admin(Method::PUT, &target, json!({ "achieved_GBs": 4 })).await?;
-    let seen = wait_for(probe, revision, |page| {
-        let mut ours = page.bundles.iter().filter(|it| it.ffm_handle == bundle.ffm_handle);
-        ours.any(|it| it.is_below_floor() && it.qos_violations == 1)
-    });
-    seen.await.map(drop)
+    let start = Instant::now();
+    while start.elapsed() < AT_ONCE {
+        let next = Memqosd::telemetry_since(memqosd, Some(&since), WAIT).await?;
+        let mut ours = next.bundles.iter().filter(|it| it.ffm_handle == bundle.ffm_handle);
+        if ours.any(|it| it.is_below_floor() && it.qos_violations == 1) {
+            return Ok(());
+        }
+        since = next.revision;
+    }
+    Err(Flaw::Broken(format!("not seen in {:?}", start.elapsed())))
 }
 
 async fn no_crossing(probe: &Probe) -> Verdict {
