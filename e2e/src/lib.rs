@@ -5,6 +5,9 @@
 //! - [`Cluster`] is what a scenario needs of a control plane: the real one, or an in-memory one.
 //! - [`scenarios`] are the stories a scheduler must get right, [`checkers`] recompute from a recorded
 //!   watch that nothing was ever promised twice.
+//! - [`crash`] kills the scheduler at every call it makes, seen and stopped by a [`proxy`]; [`returns`]
+//!   and [`idle`] measure. Tests play them in small, the tools `crash-points`, `crash-loop`,
+//!   `floor-return` and `idle-cost` in full size.
 //!
 //! Custom resources are written here as plain JSON: a slip in a Rust type must not hide itself by
 //! being made on both sides.

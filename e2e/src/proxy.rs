@@ -72,6 +72,10 @@ pub type CarryOut = BoxFuture<'static, Result<Answer>>;
 pub trait Gate: Send + Sync {
     /// The call is passed on when `carry_out` is awaited, and the answer passed back when this ends.
     fn pass(self: Arc<Self>, call: Arc<Call>, carry_out: CarryOut) -> CarryOut;
+
+    /// The server has carried a call out. Heard of also when the scheduler died meanwhile, and nobody
+    /// waits for the answer any more.
+    fn carried_out(&self, _call: &Call, _answer: &Answer) {}
 }
 
 /// A running proxy. It ends with this, and so does everything that still waits in it.
@@ -252,6 +256,9 @@ impl Passage {
                 Ok(Answer { status: head.status, headers: head.headers, body })
             };
             let answer = answer.await;
+            if let Ok(answer) = &answer {
+                self.gate.carried_out(&call, answer);
+            }
             self.passing.fetch_sub(1, Ordering::SeqCst);
             answer
         });

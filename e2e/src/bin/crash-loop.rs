@@ -11,6 +11,9 @@ use clap::Parser;
 use e2e::crash::endurance::endure;
 use e2e::crash::world::World;
 
+/// Nobody reads more.
+const SHOWN_MAX: usize = 50;
+
 #[derive(Parser)]
 #[command(about = "Kills the scheduler again and again, at random steps of random lives")]
 struct Options {
@@ -32,7 +35,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     let time_max = Duration::from_mins(options.minutes_max);
     let report = endure(&world, options.kills.try_into()?, options.seed, time_max).await?;
     let mut out = io::stdout();
-    for problem in &report.problems {
+    for problem in report.problems.iter().take(SHOWN_MAX) {
         writeln!(out, "- {problem}")?;
     }
     writeln!(

@@ -208,18 +208,6 @@ impl CrashGate {
         }
     }
 
-    /// The server has carried the call out. Returns whether its answer may pass.
-    fn leave(&self, namespace: &str, call: &Call, answer: &Answer) -> bool {
-        let mut state = self.lock();
-        if let Some((id, uid)) = state.ledger.note(call, answer)
-            && let Some(known) = state.objects.get(&uid).cloned()
-        {
-            state.objects.insert(id, known);
-        }
-        self.changed.send_replace(());
-        !state.is_frozen(namespace)
-    }
-
     fn strike(&self, whom: &str) {
         self.lock().strike(whom);
         self.changed.send_replace(());
@@ -283,7 +271,7 @@ impl Gate for CrashGate {
                 Entry::Passes(strike) => strike,
             };
             let answer = carry_out.await?;
-            let may_pass = self.leave(&namespace, &call, &answer);
+            let may_pass = !self.lock().is_frozen(&namespace);
             match strike {
                 Some(Strike { mode, whom }) => {
                     self.strike(&whom);
@@ -297,5 +285,16 @@ impl Gate for CrashGate {
             Ok(answer)
         }
         .boxed()
+    }
+
+    fn carried_out(&self, call: &Call, answer: &Answer) {
+        let mut state = self.lock();
+        if let Some((id, uid)) = state.ledger.note(call, answer)
+            && let Some(known) = state.objects.get(&uid).cloned()
+        {
+            state.objects.insert(id, known);
+        }
+        drop(state);
+        self.changed.send_replace(());
     }
 }

@@ -146,7 +146,11 @@ pub async fn rehearse_start(world: &World, calm: &Tally, point: &CrashPoint) -> 
         world.gate.open(EVERYBODY, None);
         world.start_scheduler().await.map(|()| is_struck)
     };
-    let (lived, killed) = join(Story::new(world, &namespace, SHORT).live(), killing).await;
+    let mut story = Story::new(world, &namespace, SHORT);
+    // All of it is there when the process starts, so that it meets all of it in its lists.
+    story.be_governed().await?;
+    story.be_wanted().await?;
+    let (lived, killed) = join(story.live_on(), killing).await;
     let problems = match lived {
         Ok(lived) => Tally::of(&lived, &world.gate).differs_from(calm),
         Err(problem) => vec![format!("the story did not end: {problem}")],

@@ -66,10 +66,28 @@ impl<'a> Story<'a> {
     /// Created, Ready, changed in place, moved, used by a Pod, no longer used, deleted, gone; as the
     /// plot says.
     pub async fn live(mut self) -> Result<Lived> {
+        self.be_governed().await?;
+        // Watches of different kinds are not in step: a Corridor could be seen before its policy.
+        let is_known = |it: Option<&Value>| it.is_some_and(|it| it["status"].is_object());
+        let policy = self.key(POLICY);
+        self.world.versions.until(&policy, "known", PATIENCE, is_known).await?;
+        self.be_wanted().await?;
+        self.live_on().await
+    }
+
+    /// A policy asks for attestation of everything in the namespace.
+    pub async fn be_governed(&mut self) -> Result<()> {
         self.world.stage.cluster.ensure_namespace(self.namespace).await?;
-        self.create(POLICY, json!({ "requiredClaims": { "secureBoot": "true" } })).await?;
+        self.create(POLICY, json!({ "requiredClaims": { "secureBoot": "true" } })).await
+    }
+
+    pub async fn be_wanted(&mut self) -> Result<()> {
         self.create(CORRIDOR, corridor_spec()).await?;
-        self.create(BUNDLE, bundle_spec()).await?;
+        self.create(BUNDLE, bundle_spec()).await
+    }
+
+    /// The rest, from there.
+    pub async fn live_on(mut self) -> Result<Lived> {
         self.arrive("Ready", |it| it["status"]["phase"] == "Ready").await?;
 
         if self.plot.is_changed {

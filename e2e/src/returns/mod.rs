@@ -50,6 +50,8 @@ const HELD_TIME_MAX: Duration = Duration::from_mins(10);
 /// The scheduler has nothing left to write when it has been silent for this long.
 const SILENCE: Duration = Duration::from_secs(2);
 const POLL_EVERY: Duration = Duration::from_millis(100);
+/// A write whose effect is seen is answered soon.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
 const FREE_POLL_EVERY: Duration = Duration::from_millis(10);
 const SAY_EVERY: usize = 20;
 
@@ -257,9 +259,12 @@ impl<'a> Line<'a> {
         ensure(bound.pod == *turn && bound.status == StatusCode::CREATED, || {
             format!("return {number} is the turn of {turn}, but {bound:?} came")
         })?;
-        let said = self.stopwatch.said("Ready", returned).ok_or_else(|| {
-            Error::Violated(format!("{turn} was bound before the Corridor was said to be Ready"))
-        })?;
+        let said =
+            self.stopwatch.said("Ready", returned, ANSWER_TIME_MAX).await.ok_or_else(|| {
+                Error::Violated(format!(
+                    "{turn} was bound, but nobody said that the Corridor is Ready"
+                ))
+            })?;
         // The watch can be ahead of the answer: then no time has passed.
         let since_status = bound.asked.saturating_duration_since(said.answered);
         self.figures.status_to_binding.add(since_status);

@@ -54,10 +54,20 @@ impl Stopwatch {
         self.lock().bound.clone()
     }
 
-    /// The first status that said this phase and was answered not before `since`.
-    pub fn said(&self, phase: &str, since: Instant) -> Option<Said> {
+    /// The first status that said this phase and was answered not before `since`. Waits for it: a watch
+    /// can tell the scheduler of a write before the writer has its answer.
+    pub async fn said(&self, phase: &str, since: Instant, patience: Duration) -> Option<Said> {
         let is_it = |said: &&Said| said.phase.as_deref() == Some(phase) && said.answered >= since;
-        self.lock().said.iter().find(is_it).cloned()
+        let mut changed = self.changed.subscribe();
+        let waiting = async {
+            loop {
+                if let Some(said) = self.lock().said.iter().find(is_it) {
+                    return Some(said.clone());
+                }
+                changed.changed().await.ok()?;
+            }
+        };
+        timeout(patience, waiting).await.ok().flatten()
     }
 
     pub fn told_count(&self) -> usize {
