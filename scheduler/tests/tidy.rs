@@ -12,7 +12,7 @@ const BANNED_NAMES: [&str; 5] = ["utils", "util", "common", "helpers", "manager"
 
 /// Who may import whom. What is not listed imports nothing of ours.
 const MAY_IMPORT: [(&str, &[&str]); 5] = [
-    ("engine", &["model"]),
+    ("engine", &["model", "oracle"]),
     ("oracle", &["model"]),
     ("controllers", &["crds", "daemons", "sim"]),
     ("driver", &["crds", "engine", "model"]),

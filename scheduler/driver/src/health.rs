@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use engine::Kind;
+use model::OwnerKind;
 use parking_lot::RwLock;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +61,11 @@ pub(crate) fn name(kind: Kind) -> &'static str {
         Kind::Policies => "attestationpolicies.corridoros.io",
         Kind::Namespaces => "namespaces",
         Kind::Backends => "leases.coordination.k8s.io",
+        Kind::Budgets => "poddisruptionbudgets.policy",
+        Kind::Services => "services",
+        Kind::Owners(OwnerKind::ReplicationController) => "replicationcontrollers",
+        Kind::Owners(OwnerKind::ReplicaSet) => "replicasets.apps",
+        Kind::Owners(OwnerKind::StatefulSet) => "statefulsets.apps",
     }
 }
 

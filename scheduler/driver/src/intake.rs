@@ -27,6 +27,14 @@ impl Driver {
         }
     }
 
+    /// Kinds that are not followed yet: nothing waits for them.
+    pub(crate) fn skip_unwatched(&mut self) {
+        let owners = model::OwnerKind::ALL.map(Kind::Owners);
+        for kind in [Kind::Budgets, Kind::Services].into_iter().chain(owners) {
+            self.absent(kind);
+        }
+    }
+
     fn take_bind(&mut self, report: BindReport) {
         let BindReport { bind, outcome, read } = report;
         self.slots.end_bind(&bind.uid);
@@ -118,7 +126,7 @@ impl Driver {
             News::Seen(wire) => {
                 self.count(Kind::Nodes);
                 if self.nodes.seen(&wire.metadata).0 {
-                    self.handle(Event::NodeSeen(translate::node(*wire)));
+                    self.handle(Event::NodeSeen(model::ClusterNode::new(translate::node(*wire))));
                 }
             }
             News::Gone(wire) => {

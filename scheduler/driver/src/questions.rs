@@ -3,7 +3,11 @@
 //! They are answered between two turns of the loop, from the state as it is then, and change nothing.
 //! Few may wait at a time: whoever asks too much is told so and delays nobody.
 
-use engine::{Basis, Confidence, Dominant, Engine, Estimate, Explanation, Work};
+use std::collections::BTreeMap;
+
+use engine::{
+    Basis, Confidence, Dominant, Engine, Estimate, Explanation, PreemptionExplained, Work,
+};
 use jiff::Timestamp;
 use model::ObjectKey;
 use serde_json::{Value, json};
@@ -14,8 +18,9 @@ use crate::wire::WirePod;
 
 /// Questions that wait for the loop. An answer takes a survey of all Nodes, milliseconds at most.
 const WAITING_MAX: usize = 16;
-/// A question may look at every Node once.
-const SURVEY: Work = Work { attempts_max: 1 };
+/// Nodes that a question may look at: in the largest cluster that Kubernetes is made for, all of them.
+/// What binds waits meanwhile, so no more than that.
+const SURVEY: Work = Work { attempts_max: 1, nodes_max: 5_000 };
 
 #[derive(Debug)]
 enum Question {
@@ -141,12 +146,26 @@ fn explanation(explanation: &Explanation) -> Value {
         "state": explanation.state,
         "message": explanation.message,
         "dominant": explanation.dominant.as_ref().map(dominant),
+        "nominatedNode": explanation.nominated_node.as_ref().map(model::NodeName::as_str),
+        "preemption": explanation.preemption.as_ref().map(preemption),
         "nodes": {
-            "total": nodes.total, "feasible": nodes.feasible, "best": best, "reasons": reasons,
+            "total": nodes.total, "lookedAt": nodes.looked_at, "feasible": nodes.feasible, "best": best, "reasons": reasons,
         },
         "waitingSeconds": explanation.waiting_for.as_secs(),
         "line": line,
         "wakesOn": explanation.wakes_on,
+    })
+}
+
+fn preemption(preemption: &PreemptionExplained) -> Value {
+    let names = |pods: &[ObjectKey]| pods.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let victims = preemption.victims.iter();
+    let victims: BTreeMap<&str, _> =
+        victims.map(|(node, pods)| (node.as_str(), names(pods))).collect();
+    json!({
+        "message": preemption.message,
+        "nodes": preemption.nodes.iter().map(model::NodeName::as_str).collect::<Vec<_>>(),
+        "victims": victims,
     })
 }
 

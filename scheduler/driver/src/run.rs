@@ -132,6 +132,7 @@ impl Driver {
 
     /// Runs until `stop` is ready, then lets the calls in flight end.
     pub async fn run(mut self, stop: impl Future<Output = ()> + Send) -> Result<(), DriverError> {
+        self.skip_unwatched();
         let _watches = watch::start(&self.client, &self.sender);
         let mut stop = std::pin::pin!(stop);
         let mut give_up: Option<Deadline> = None;
@@ -211,7 +212,8 @@ impl Driver {
 
     fn poll_within(&mut self, attempts_max: u32) -> Poll {
         let now = self.clock.now();
-        self.guarded(|engine| engine.poll(now, Work { attempts_max })).unwrap_or(Poll::Yield)
+        self.guarded(|engine| engine.poll(now, Work { attempts_max, nodes_max: usize::MAX }))
+            .unwrap_or(Poll::Yield)
     }
 
     /// An event on which the engine fails is handed over once more: what it rebuilds must know it.
@@ -261,6 +263,10 @@ impl Driver {
                         count_write(&metrics, "event", written.is_ok());
                         let _ = sender.send(Input::WriteEnded).await;
                     });
+                }
+                // Nobody is sent away yet.
+                Report::Evict(eviction) => {
+                    self.handle(Event::EvictionFailed { victim: eviction.uid });
                 }
                 Report::Used(used) => {
                     self.slots.begin_write();

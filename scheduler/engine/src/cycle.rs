@@ -1,25 +1,46 @@
 //! One attempt to place one Pod: the Pod itself, what it refers to, the Nodes, the reservation.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::{Grant, Granted, Need, NodeName, Pod, PodSpec, PodUid, Reservable};
+use oracle::Preemption;
 
 use crate::decision::Bind;
 use crate::engine::Engine;
-use crate::filters::{self, Ask, Candidate, NodeReason};
-use crate::ledger::{Holder, Holding, NodeUse};
+use crate::ledger::{Holder, Holding};
 use crate::line::Rank;
-use crate::queue::{Order, backoff_after};
+use crate::preempt::Clearing;
+use crate::queue::{Order, ParkKey, backoff_after};
 use crate::record::Stage;
-use crate::rejection::{Cause, NodesRejection, Rejection, WakeOn};
-use crate::scores;
+use crate::rejection::{Cause, Rejection, WakeOn};
+use crate::survey::Survey;
 
-/// What all Nodes say of a Pod.
-pub(crate) struct Survey<'a> {
-    /// The Nodes with the highest score, in order of name.
-    pub best: Vec<&'a NodeName>,
-    pub feasible: usize,
-    pub rejected: NodesRejection,
+/// Where a Pod goes, and what it takes there.
+struct Place {
+    node: NodeName,
+    objects: Vec<Reservable>,
+}
+
+/// Why it goes nowhere, and what is to be done about it.
+struct Refusal {
+    rejection: Rejection,
+    promise: Promise,
+}
+
+/// What becomes of the Node that a Pod was promised, now that it was rejected.
+enum Promise {
+    Stays,
+    /// It did not help.
+    Withdrawn,
+    /// Room is to be made there.
+    Given(Clearing),
+}
+
+impl From<Rejection> for Refusal {
+    fn from(rejection: Rejection) -> Self {
+        Self { rejection, promise: Promise::Stays }
+    }
 }
 
 impl Engine {
@@ -30,16 +51,24 @@ impl Engine {
             return None;
         }
         self.trying = Some(uid.clone());
-        let (pod, order, woken_for) = (record.pod.clone(), record.order, record.woken_for.take());
+        let (pod, order, woken_as) = (record.pod.clone(), record.order, record.woken_as.take());
+        let kind = record.kind();
         let mut released = Vec::new();
         for need in &pod.spec.needs {
             if self.objects.with_line(&need.object, |line| line.mark_tried(order)) {
                 released.push(&need.object);
             }
         }
-        let decision = match self.verdict(order, &pod.spec) {
-            Ok((node, objects)) => Some(self.reserve(&pod, order, node, &objects)),
-            Err(rejection) => {
+        let decision = match self.verdict(order, &pod.spec, &kind) {
+            Ok(place) => Some(self.reserve(&pod, order, place)),
+            Err(Refusal { rejection, promise }) => {
+                match promise {
+                    Promise::Stays => {}
+                    Promise::Withdrawn => self.set_nomination(uid, None),
+                    Promise::Given(clearing) => {
+                        self.nominate(uid, &clearing.node, &clearing.victims);
+                    }
+                }
                 self.hold(uid, rejection);
                 None
             }
@@ -48,80 +77,62 @@ impl Engine {
         for object in released.into_iter().filter(|_| decision.is_none()) {
             self.release_line(object);
         }
-        let took = decision.as_ref().map(|bind| &bind.node);
-        if let Some(node) = woken_for.filter(|node| took != Some(node)) {
-            self.wake_parked(&node);
+        if let Some(kind) = woken_as {
+            self.turn_ended(&kind, uid);
         }
         self.trying = None;
         decision
     }
 
     /// Where the Pod goes and what it is granted, or why nowhere.
-    fn verdict(
-        &mut self,
-        order: Order,
-        spec: &PodSpec,
-    ) -> Result<(NodeName, Vec<Reservable>), Rejection> {
+    fn verdict(&mut self, order: Order, spec: &PodSpec, kind: &ParkKey) -> Result<Place, Refusal> {
         if let Some(hold) = &spec.hold {
-            return Err(Rejection::Pod(hold.clone()));
+            return Err(Rejection::Pod(hold.clone()).into());
         }
         let objects = self.gate(order, spec).map_err(Rejection::Object)?;
-        let Survey { best, rejected, .. } =
-            self.survey(Ask { shape: &spec.shape, objects: &objects });
-        let best: Vec<NodeName> = best.into_iter().cloned().collect();
-        let objects = objects.into_iter().cloned().collect();
-        match best.len() {
-            0 => Err(Rejection::Nodes(rejected)),
-            ties => Ok((best[self.rng.below(ties)].clone(), objects)),
+        let objects: Vec<Reservable> = objects.into_iter().cloned().collect();
+        match self.survey(&self.asking(kind)) {
+            Survey::Failed(why) => Err(Rejection::Failed(why).into()),
+            Survey::Feasible(placement) => {
+                Ok(Place { node: self.any_of(&placement.best), objects })
+            }
+            Survey::Rejected { rejected, preemption, .. } => {
+                let rejection = Rejection::Nodes(rejected);
+                Err(Refusal { rejection, promise: self.promise_after(preemption) })
+            }
         }
     }
 
-    pub(crate) fn survey(&self, ask: Ask<'_>) -> Survey<'_> {
-        let unused = NodeUse::default();
-        let mut survey =
-            Survey { best: Vec::new(), feasible: 0, rejected: NodesRejection::default() };
-        let mut best_score = i64::MIN;
-        let mut reasons: Vec<NodeReason> = Vec::new();
-        for (name, node) in &self.nodes {
-            let used = self.ledger.node(name).unwrap_or(&unused);
-            let candidate = Candidate { node, used };
-            filters::rejections(ask, candidate, &mut reasons);
-            for reason in &reasons {
-                survey.rejected.count(reason, name);
+    /// As kube-scheduler does it: a Pod keeps its promise while it waits for its victims to go, and
+    /// loses it when preemption helps nowhere.
+    fn promise_after(&mut self, preemption: Preemption) -> Promise {
+        match preemption {
+            Preemption::NotTried | Preemption::ClaimsNotFound | Preemption::NotEligible(_) => {
+                Promise::Stays
             }
-            if !reasons.is_empty() {
-                continue;
-            }
-            survey.feasible += 1;
-            let score = scores::total(ask, candidate);
-            if score > best_score {
-                best_score = score;
-                survey.best.clear();
-            }
-            if score == best_score {
-                survey.best.push(name);
+            Preemption::NotHelpful(_) => Promise::Withdrawn,
+            Preemption::Possible { mut candidates, best } => {
+                let node = self.any_of(&best);
+                let victims = candidates.remove(&node).map(|it| it.victims).unwrap_or_default();
+                Promise::Given(Clearing { node, victims })
             }
         }
-        survey
     }
 
-    pub(crate) fn fits_some_node(&self, spec: &PodSpec) -> bool {
-        let objects = self.objects_of(spec);
-        self.survey(Ask { shape: &spec.shape, objects: &objects }).feasible > 0
+    /// One of several equally good Nodes, by the seed.
+    fn any_of(&mut self, best: &BTreeSet<NodeName>) -> NodeName {
+        let chosen = self.rng.below(best.len());
+        let Some(node) = best.iter().nth(chosen) else { unreachable!("some Node is the best") };
+        node.clone()
     }
 
     /// Takes what the Pod was promised, all of it or nothing. The limits are asserted again: were
     /// one exceeded, the fault would be ours, and everything taken is put back before anybody can
     /// see it.
-    fn reserve(
-        &mut self,
-        pod: &Arc<Pod>,
-        order: Order,
-        node: NodeName,
-        objects: &[Reservable],
-    ) -> Bind {
+    fn reserve(&mut self, pod: &Arc<Pod>, order: Order, place: Place) -> Bind {
+        let Place { node, objects } = place;
         let mut grant = Grant::default();
-        for object in objects {
+        for object in &objects {
             let amount = pod.spec.need_of(&object.object).map(Need::reserves).unwrap_or_default();
             let granted = Granted { uid: object.uid.clone(), amount };
             *grant.part_mut(object.object.kind) = Some(granted);
@@ -129,12 +140,11 @@ impl Engine {
         let holding = Holding {
             holder: Holder { uid: pod.uid.clone(), key: pod.key.clone() },
             node: node.clone(),
-            shape: pod.spec.shape.clone(),
             granted: grant.parts().cloned().collect(),
         };
         let mark = self.ledger.mark();
         self.ledger.take(&holding);
-        if let Some(limit) = self.exceeded(&node, pod, objects) {
+        if let Some(limit) = self.exceeded(&node, pod, &objects) {
             self.ledger.rollback(mark);
             unreachable!("placing {} on {node} would exceed {limit}", pod.key);
         }
@@ -147,6 +157,7 @@ impl Engine {
             record.holding = Some(holding);
         }
         self.move_to(&pod.uid, Stage::Binding { outcome_unclear: false });
+        self.reflect(&pod.uid);
         let handles = objects.iter().filter_map(|it| Some((it.object.kind, it.handle.clone()?)));
         let has_references = !objects.is_empty();
         Bind {
@@ -176,13 +187,19 @@ impl Engine {
         }
     }
 
-    /// The limit that is exceeded with what has just been taken for the Pod, if any.
+    /// The limit that the Pod exceeds with what has just been taken for it, if any. Counted from the
+    /// Pods, not by the rules that have let it pass.
     fn exceeded(&self, node: &NodeName, pod: &Pod, objects: &[Reservable]) -> Option<String> {
-        let (has, used) = (self.nodes.get(node)?, self.ledger.node(node)?);
-        let asked = &pod.spec.shape.requests;
-        if used.pods > has.pods_max
-            || asked.cpu_milli > 0 && used.requests.cpu_milli > has.allocatable.cpu_milli
-            || asked.memory_bytes > 0 && used.requests.memory_bytes > has.allocatable.memory_bytes
+        let has = &self.cluster.nodes.get(node)?.node;
+        let asked = &pod.spec.shape.requests.asked;
+        let (mut pods, mut held) = (1, asked.clone());
+        for other in self.cluster.pods_on(node) {
+            pods += 1;
+            held.add(&other.requests.held);
+        }
+        if pods > has.pods_max
+            || asked.cpu_milli > 0 && held.cpu_milli > has.allocatable.cpu_milli
+            || asked.memory_bytes > 0 && held.memory_bytes > has.allocatable.memory_bytes
         {
             return Some(format!("the allocatable resources of node {node}"));
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use model::{Grant, NodeName, ObjectKey, ObjectKind, ObjectRef, ObjectUid, PodSpec, PodUid};
 
+use crate::event::EvictionStep;
 use crate::uses::Facts;
 
 /// What `Engine::poll` found to do.
@@ -21,6 +22,8 @@ pub enum Poll {
 #[derive(Clone, Copy, Debug)]
 pub struct Work {
     pub attempts_max: u32,
+    /// Nodes that a question may look at.
+    pub nodes_max: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +53,8 @@ pub enum Report {
     Used(ObjectUsed),
     /// The Pod was bound: an Event.
     Scheduled { pod: ObjectKey, uid: PodUid, node: NodeName },
+    /// A Pod must make room for a more important one. The outcome must come back as an event.
+    Evict(Eviction),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +66,21 @@ pub struct Held {
     pub message: Arc<str>,
     /// The Pod has no such condition yet.
     pub first: bool,
+    /// `status.nominatedNodeName`: the Node on which room is being made for the Pod. `None` clears
+    /// it.
+    pub nominated_node: Option<NodeName>,
+}
+
+/// One step of making a victim go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Eviction {
+    pub victim: ObjectKey,
+    pub uid: PodUid,
+    pub step: EvictionStep,
+    pub node: NodeName,
+    /// For whom.
+    pub preemptor: ObjectKey,
+    pub preemptor_uid: PodUid,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

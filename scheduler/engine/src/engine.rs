@@ -1,16 +1,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
-use model::{
-    Amount, FailurePolicy, Instant, Need, Node, NodeName, ObjectKey, ObjectKind, ObjectRef, PodUid,
-};
+use model::{Amount, FailurePolicy, Instant, Need, ObjectKey, ObjectKind, ObjectRef, PodUid};
+use oracle::{Chances, Cluster, Rules};
 
 use crate::decision::{Held, Poll, Report, Work};
 use crate::event::{Event, Kind};
 use crate::ledger::Ledger;
 use crate::line::{Bypass, WakeAside};
 use crate::objects::Objects;
-use crate::queue::{ActiveQueue, BackoffQueue, ParkKey, Parked};
+use crate::preempt::{Evictions, ForeignNominations};
+use crate::queue::{ActiveQueue, BackoffQueue, Parked};
 use crate::record::{Record, Stage};
 use crate::rejection::{Rejection, WakeOn};
 use crate::reports::Reports;
@@ -25,6 +26,8 @@ pub struct EngineConfig {
     /// For Pods that name none.
     pub failure_policy: FailurePolicy,
     pub quotas: Vec<Quota>,
+    /// The arguments and weights of kube-scheduler's plugins.
+    pub rules: Rules,
 }
 
 /// A soft limit of one namespace on each object: beyond it, its Pods stand behind the others.
@@ -41,7 +44,8 @@ pub struct Quota {
 pub struct Engine {
     pub(crate) config: EngineConfig,
     pub(crate) now: Instant,
-    pub(crate) nodes: BTreeMap<NodeName, Node>,
+    /// Nodes, and the Pods that are on them or were promised them.
+    pub(crate) cluster: Cluster,
     pub(crate) pods: BTreeMap<PodUid, Record>,
     pub(crate) uids: BTreeMap<ObjectKey, PodUid>,
     pub(crate) objects: Objects,
@@ -50,6 +54,9 @@ pub struct Engine {
     pub(crate) active: ActiveQueue,
     pub(crate) backoff: BackoffQueue,
     pub(crate) parked: Parked,
+    pub(crate) evictions: Evictions,
+    pub(crate) foreign: ForeignNominations,
+    pub(crate) sweep_at: Instant,
     pub(crate) reports: Reports,
     pub(crate) uses: Uses,
     /// Objects whose free bandwidth was kept for the head of their line, and the count of changes
@@ -70,6 +77,9 @@ pub struct Engine {
 /// look may cost a survey of all Nodes.
 const HELD_LOOKS_MAX: usize = 32;
 
+/// How often parked Pods are judged anew, in case an event was lost.
+pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
+
 /// Plain counters for the driver to export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -77,6 +87,11 @@ pub struct Stats {
     pub attempts_unschedulable: u64,
     pub attempts_error: u64,
     pub quarantined: u64,
+    /// Attempts that ended in sending others away, and how many those were.
+    pub preemptions: u64,
+    pub preemption_victims: u64,
+    /// Pods that no event had woken. Not 0: an event was lost, or misjudged.
+    pub woken_by_sweep: u64,
     pub reports_dropped: u64,
     pub nodes: usize,
     pub active: usize,
@@ -97,7 +112,7 @@ impl Engine {
     pub fn new(config: EngineConfig) -> Self {
         Self {
             now: Instant::START,
-            nodes: BTreeMap::new(),
+            cluster: Cluster::default(),
             pods: BTreeMap::new(),
             uids: BTreeMap::new(),
             objects: Objects::default(),
@@ -106,6 +121,9 @@ impl Engine {
             active: ActiveQueue::default(),
             backoff: BackoffQueue::default(),
             parked: Parked::default(),
+            evictions: Evictions::default(),
+            foreign: ForeignNominations::default(),
+            sweep_at: Instant::START,
             reports: Reports::default(),
             uses: Uses::default(),
             kept: BTreeMap::new(),
@@ -153,6 +171,10 @@ impl Engine {
         {
             return Some(report);
         }
+        // Others wait for these, too.
+        if let Some(report) = self.next_eviction() {
+            return Some(report);
+        }
         // In turn, so that neither a flood of held Pods nor one of bound Pods keeps the other
         // from being told.
         if self.reports.is_turn_of_scheduled()
@@ -191,19 +213,28 @@ impl Engine {
 
     /// Whether `poll_report` has more to look at, though it may have had nothing to tell.
     pub fn has_reports(&self) -> bool {
-        !self.reports.is_empty() || (self.unsynced.is_empty() && !self.uses.is_empty())
+        !self.reports.is_empty()
+            || !self.evictions.is_empty()
+            || (self.unsynced.is_empty() && !self.uses.is_empty())
     }
 
     /// When to poll again though no event has come.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let stale_at = self.objects.next_stale(self.now);
-        let due =
-            [self.backoff.next_due(), self.reports.next_due(), self.uses.next_due(), stale_at];
+        let sweep_at = Some(self.sweep_at).filter(|_| self.parked.keys().next().is_some());
+        let due = [
+            self.backoff.next_due(),
+            self.reports.next_due(),
+            self.uses.next_due(),
+            self.foreign.next_due(self.now),
+            stale_at,
+            sweep_at,
+        ];
         due.into_iter().flatten().min()
     }
 
     pub fn stats(&self) -> Stats {
-        let nodes = self.nodes.len();
+        let nodes = self.cluster.nodes.len();
         Stats { nodes, reports_dropped: self.reports.dropped, ..self.stats.clone() }
     }
 
@@ -221,6 +252,8 @@ impl Engine {
         self.reports.advance(self.now);
         self.uses.advance(self.now);
         self.note_freshness();
+        self.age_foreign();
+        self.sweep();
     }
 
     /// Moves a Pod from where it is to another place: the only way a Pod moves.
@@ -235,7 +268,11 @@ impl Engine {
         match from {
             Stage::Active => self.active.remove(uid),
             Stage::Backoff => self.backoff.remove(uid),
-            Stage::Parked => self.parked.remove(&ParkKey::of(&spec), order),
+            Stage::Parked => {
+                if let Some(kind) = record.parked_as.take() {
+                    self.parked.remove(&kind, order);
+                }
+            }
             Stage::InLine(object) | Stage::Aside(object) => {
                 let amount = amount(&object);
                 self.objects.with_line(&object, |line| line.leave(&namespace, order, amount));
@@ -250,7 +287,7 @@ impl Engine {
         match to {
             Stage::Active => self.active.push(uid.clone(), order),
             Stage::Backoff => self.backoff.push(uid.clone(), record.not_before, order),
-            Stage::Parked => self.parked.insert(ParkKey::of(&spec), order, uid.clone()),
+            Stage::Parked => self.park(uid),
             Stage::InLine(object) => {
                 let (amount, uid) = (amount(&object), uid.clone());
                 self.objects.with_line(&object, |line| line.join(&namespace, order, amount, uid));
@@ -272,16 +309,33 @@ impl Engine {
         }
     }
 
+    /// A Pod that has just been rejected has no chance; but one that was promised a Node may have
+    /// sent others away.
+    fn park(&mut self, uid: &PodUid) {
+        let Some(record) = self.pods.get(uid) else { return };
+        let (kind, order) = (record.kind(), record.order);
+        let is_known = kind.nominated.is_none() || self.parked.has(&kind);
+        let chances = if is_known {
+            Chances::default()
+        } else {
+            Chances::of(&self.config.rules, &self.cluster, &self.asking(&kind))
+        };
+        if let Some(record) = self.pods.get_mut(uid) {
+            record.parked_as = Some(kind.clone());
+        }
+        self.parked.insert(kind, order, uid.clone(), chances);
+    }
+
     /// The report on a held Pod as it stands now; none if there is nothing new to say.
     fn held_report(&mut self, uid: &PodUid) -> Option<Report> {
         self.refresh_rejection(uid);
-        let nodes_total = self.nodes.len();
+        let nodes_total = self.cluster.nodes.len();
         let record = self.pods.get_mut(uid)?;
         if !record.stage.is_waiting() {
             return None;
         }
         let rejection = record.rejection.as_ref()?;
-        let class = rejection.class();
+        let class = (rejection.class(), record.nominated.clone());
         if record.report.written.as_ref() == Some(&class) {
             return None;
         }
@@ -290,7 +344,9 @@ impl Engine {
             return None;
         }
         let message: Arc<str> = rejection.message(nodes_total).into();
-        if record.pod.condition_message.as_ref() == Some(&message) {
+        if record.pod.condition_message.as_ref() == Some(&message)
+            && record.pod.nominated_node == record.nominated
+        {
             record.report.written = Some(class);
             return None;
         }
@@ -301,6 +357,7 @@ impl Engine {
             resource_version: record.pod.resource_version.clone(),
             message,
             first: record.pod.condition_message.is_none(),
+            nominated_node: record.nominated.clone(),
         }))
     }
 }

@@ -4,11 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Labels, Node, NodeName, ObjectKey, ObjectKind, ObjectRef, Pod, PodUid, Reservable};
+use model::{
+    ClusterNode, LabelSelector, Labels, NodeName, ObjectKey, ObjectKind, ObjectRef, Owner,
+    OwnerKind, Pod, PodDisruptionBudget, PodUid, Reservable,
+};
 
 #[derive(Clone, Debug)]
 pub enum Event {
-    NodeSeen(Node),
+    NodeSeen(ClusterNode),
     NodeGone(NodeName),
     PodSeen(Pod),
     PodGone(PodUid),
@@ -25,6 +28,24 @@ pub enum Event {
         labels: Labels,
     },
     NamespaceGone(Arc<str>),
+    BudgetSeen(PodDisruptionBudget),
+    BudgetGone(ObjectKey),
+    /// A Service that selects Pods. One that has no selector is no event, or is gone.
+    ServiceSeen {
+        service: ObjectKey,
+        selector: Labels,
+    },
+    ServiceGone(ObjectKey),
+    /// A controller whose Pods are spread by default.
+    OwnerSeen {
+        namespace: Arc<str>,
+        owner: Owner,
+        selector: LabelSelector,
+    },
+    OwnerGone {
+        namespace: Arc<str>,
+        owner: Owner,
+    },
     /// The Lease of the daemon behind this kind was renewed `age` ago, as of this event.
     BackendSeen {
         kind: ObjectKind,
@@ -50,6 +71,16 @@ pub enum Event {
     ReportLost(PodUid),
     /// The report on an object's use could not be written.
     UseLost(ObjectRef),
+    /// This step of an eviction is done. The first is answered when the victim may go.
+    EvictionStepDone {
+        victim: PodUid,
+        step: EvictionStep,
+    },
+    /// It could not be done, and the victim is still there: it is given up, and whoever needed the
+    /// room is tried again.
+    EvictionFailed {
+        victim: PodUid,
+    },
 }
 
 /// What must have been listed once before anything is decided.
@@ -61,10 +92,22 @@ pub enum Kind {
     Policies,
     Namespaces,
     Backends,
+    Budgets,
+    Services,
+    Owners(OwnerKind),
+}
+
+/// A victim is told first, so that it can be saved before it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EvictionStep {
+    /// Condition `DisruptionTarget` with reason `PreemptionByScheduler`.
+    Announce,
+    /// Deletion, of this UID and no other.
+    Delete,
 }
 
 impl Kind {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 12] = [
         Self::Nodes,
         Self::Pods,
         Self::Objects(ObjectKind::Corridor),
@@ -72,6 +115,11 @@ impl Kind {
         Self::Policies,
         Self::Namespaces,
         Self::Backends,
+        Self::Budgets,
+        Self::Services,
+        Self::Owners(OwnerKind::ReplicationController),
+        Self::Owners(OwnerKind::ReplicaSet),
+        Self::Owners(OwnerKind::StatefulSet),
     ];
 }
 

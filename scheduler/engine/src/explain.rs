@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use model::{NodeName, ObjectKey, ObjectRef, PodSpec};
+use model::{Assignment, NodeName, ObjectKey, ObjectRef, PodSpec, PodUid};
+use oracle::Preemption;
 
 use crate::decision::Work;
+use crate::dominant::{Dominant, dominant};
 use crate::engine::Engine;
-use crate::filters::Ask;
 use crate::line::Rank;
-use crate::queue::Order;
+use crate::queue::{Order, ParkKey};
 use crate::record::{Record, Stage};
-use crate::rejection::{NodesRejection, ObjectRejection, Rejection};
+use crate::rejection::{NodesRejection, Rejection};
+use crate::survey::Survey;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
@@ -19,27 +21,20 @@ pub struct Explanation {
     pub message: String,
     pub dominant: Option<Dominant>,
     pub nodes: NodesExplained,
+    /// Whom it could send away, or why that does not help. `None`: there is no need.
+    pub preemption: Option<PreemptionExplained>,
+    /// The Node that it was promised.
+    pub nominated_node: Option<NodeName>,
     pub waiting_for: Duration,
     pub line: Option<LinePosition>,
     pub wakes_on: Vec<String>,
 }
 
-/// The one thing that stands most in the way.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dominant {
-    pub plugin: &'static str,
-    pub reason: String,
-    pub object: Option<ObjectRef>,
-    /// Amounts in thousandths of `unit`.
-    pub needed_milli: u64,
-    pub free_milli: u64,
-    pub deficit_milli: u64,
-    pub unit: &'static str,
-}
-
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodesExplained {
     pub total: usize,
+    /// Fewer than all when the budget of a question ends.
+    pub looked_at: usize,
     pub feasible: usize,
     /// Those with the highest score: the Pod goes to one of them.
     pub best: Vec<NodeName>,
@@ -51,10 +46,20 @@ const BEST_NAMED_MAX: usize = 100;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReasonExplained {
-    pub plugin: &'static str,
+    pub plugin: String,
     pub reason: String,
     pub count: usize,
     pub examples: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PreemptionExplained {
+    /// Why it does not help. `None`: it does.
+    pub message: Option<String>,
+    /// Where the loss is smallest.
+    pub nodes: Vec<NodeName>,
+    /// Who would have to leave each of them.
+    pub victims: Vec<(NodeName, Vec<ObjectKey>)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,62 +73,94 @@ impl Engine {
     /// Explains a Pod that the engine knows; `None` if it knows no such Pod.
     pub fn explain(&self, pod: &ObjectKey) -> Option<Explanation> {
         let record = self.pods.get(self.uids.get(pod)?)?;
-        let mut explanation = self.explain_spec(pod, &record.pod.spec, record.order);
+        let question = Question {
+            pod: pod.clone(),
+            spec: &record.pod.spec,
+            kind: record.kind(),
+            order: record.order,
+            nodes_max: usize::MAX,
+        };
+        let mut explanation = self.answer(&question);
         explanation.state = record.stage.name();
+        explanation.nominated_node.clone_from(&record.nominated);
         explanation.waiting_for = self.now.saturating_since(record.first_seen);
         explanation.line = self.line_position(record);
         if !record.stage.is_waiting() {
-            explanation.message = match &record.stage {
-                Stage::Bound(node) => format!("bound to {node}"),
-                stage => stage.name().to_owned(),
-            };
             explanation.dominant = None;
+            explanation.preemption = None;
             explanation.wakes_on.clear();
+            explanation.message = match (&record.stage, &record.pod.assignment) {
+                (Stage::Bound(node), _) => format!("bound to {node}"),
+                (_, Assignment::Gated { gates }) => {
+                    explanation.wakes_on.push("its scheduling gates are removed".to_owned());
+                    let reason = format!("waits for its scheduling gates: {}", gates.join(", "));
+                    explanation.dominant = Some(Dominant::plain("SchedulingGates", reason.clone()));
+                    reason
+                }
+                (_, Assignment::Leaving) => "is being deleted".to_owned(),
+                (stage, _) => stage.name().to_owned(),
+            };
         }
         Some(explanation)
     }
 
     /// What would become of a Pod with this spec if it came now, last of all.
     pub fn what_if(&self, spec: &PodSpec, budget: Work) -> Explanation {
-        let key = ObjectKey::new(&spec.namespace, "what-if");
-        let last = Order::new(spec.priority, i64::MAX, u64::MAX);
-        let mut explanation = self.explain_spec(&key, spec, last);
-        if budget.attempts_max == 0 {
-            explanation.nodes = NodesExplained::default();
-        }
-        explanation
+        self.answer(&Question {
+            pod: ObjectKey::new(&spec.namespace, "what-if"),
+            spec,
+            kind: ParkKey::of(spec),
+            order: Order::new(spec.shape.priority, i64::MAX, u64::MAX),
+            nodes_max: budget.nodes_max,
+        })
     }
 
-    fn explain_spec(&self, pod: &ObjectKey, spec: &PodSpec, order: Order) -> Explanation {
-        let objects = self.objects_of(spec);
-        let survey = self.survey(Ask { shape: &spec.shape, objects: &objects });
-        let rejection = match (&spec.hold, self.gate(order, spec)) {
-            (Some(hold), _) => Some(Rejection::Pod(hold.clone())),
-            (None, Err(rejection)) => Some(Rejection::Object(rejection)),
-            (None, Ok(_)) if survey.feasible == 0 => {
-                Some(Rejection::Nodes(survey.rejected.clone()))
+    fn answer(&self, question: &Question<'_>) -> Explanation {
+        let Question { spec, kind, order, nodes_max, .. } = question;
+        let survey = self.survey_some(&self.asking(kind), *nodes_max);
+        let rejection = match (&spec.hold, self.gate(*order, spec), &survey) {
+            (Some(hold), _, _) => Some(Rejection::Pod(hold.clone())),
+            (None, Err(rejection), _) => Some(Rejection::Object(rejection)),
+            (None, Ok(_), Survey::Rejected { rejected, .. }) => {
+                Some(Rejection::Nodes(rejected.clone()))
             }
-            (None, Ok(_)) => None,
+            (None, Ok(_), Survey::Failed(why)) => Some(Rejection::Failed(why.clone())),
+            (None, Ok(_), Survey::Feasible(_)) => None,
         };
-        let total = self.nodes.len();
+        let total = self.cluster.nodes.len();
         Explanation {
-            pod: pod.clone(),
+            pod: question.pod.clone(),
             state: if rejection.is_some() { "unschedulable" } else { "schedulable" },
             message: rejection.as_ref().map_or_else(
-                || format!("{} of {total} nodes can take it", survey.feasible),
+                || format!("{} of {total} nodes can take it", survey.feasible()),
                 |rejection| rejection.message(total),
             ),
-            dominant: rejection.as_ref().map(dominant),
+            dominant: rejection.as_ref().map(|it| dominant(self, &spec.shape, it, &survey)),
             wakes_on: rejection.iter().map(|rejection| rejection.wake_on().to_string()).collect(),
-            nodes: NodesExplained {
-                total,
-                feasible: survey.feasible,
-                best: survey.best.iter().take(BEST_NAMED_MAX).map(|name| (*name).clone()).collect(),
-                reasons: reasons(&survey.rejected),
-            },
+            nodes: NodesExplained { looked_at: total.min(*nodes_max), total, ..nodes(&survey) },
+            preemption: self.preemption_explained(&survey),
+            nominated_node: None,
             waiting_for: Duration::ZERO,
             line: None,
         }
+    }
+
+    fn preemption_explained(&self, survey: &Survey) -> Option<PreemptionExplained> {
+        let Survey::Rejected { preemption, rejected, .. } = survey else { return None };
+        let Preemption::Possible { candidates, best } = preemption else {
+            let message = rejected.preemption.clone()?;
+            return Some(PreemptionExplained { message: Some(message), ..Default::default() });
+        };
+        let key_of = |uid: &PodUid| self.cluster.pods().get(uid).map(|pod| pod.key.clone());
+        let victims = best.iter().filter_map(|node| {
+            let victims = candidates.get(node)?.victims.iter().filter_map(key_of).collect();
+            Some((node.clone(), victims))
+        });
+        Some(PreemptionExplained {
+            message: None,
+            nodes: best.iter().take(BEST_NAMED_MAX).cloned().collect(),
+            victims: victims.take(BEST_NAMED_MAX).collect(),
+        })
     }
 
     fn line_position(&self, record: &Record) -> Option<LinePosition> {
@@ -137,48 +174,36 @@ impl Engine {
     }
 }
 
+/// A Pod that somebody asks about.
+struct Question<'a> {
+    pod: ObjectKey,
+    spec: &'a PodSpec,
+    kind: ParkKey,
+    order: Order,
+    nodes_max: usize,
+}
+
+fn nodes(survey: &Survey) -> NodesExplained {
+    match survey {
+        Survey::Failed(_) => NodesExplained::default(),
+        Survey::Rejected { rejected, .. } => {
+            NodesExplained { reasons: reasons(rejected), ..NodesExplained::default() }
+        }
+        Survey::Feasible(placement) => NodesExplained {
+            feasible: placement.feasible.len(),
+            best: placement.best.iter().take(BEST_NAMED_MAX).cloned().collect(),
+            reasons: reasons(&NodesRejection::of_nodes(&placement.rejected)),
+            ..NodesExplained::default()
+        },
+    }
+}
+
 fn reasons(rejected: &NodesRejection) -> Vec<ReasonExplained> {
     let reasons = rejected.reasons.iter().map(|(reason, count)| ReasonExplained {
-        plugin: reason.plugin(),
-        reason: reason.to_string(),
+        plugin: count.reason.plugin().to_string(),
+        reason: reason.clone(),
         count: count.nodes,
         examples: count.examples.iter().map(ToString::to_string).collect(),
     });
     reasons.collect()
-}
-
-fn dominant(rejection: &Rejection) -> Dominant {
-    let plain = |plugin, reason| Dominant {
-        plugin,
-        reason,
-        object: None,
-        needed_milli: 0,
-        free_milli: 0,
-        deficit_milli: 0,
-        unit: "",
-    };
-    match rejection {
-        Rejection::Pod(hold) => plain("Pod", hold.to_string()),
-        Rejection::Quarantined => plain("Pod", "quarantined".to_owned()),
-        Rejection::Nodes(rejected) => {
-            let most = rejected.reasons.iter().max_by_key(|(_, count)| count.nodes);
-            most.map_or_else(
-                || plain("", "no nodes available to schedule pods".to_owned()),
-                |(reason, _)| plain(reason.plugin(), reason.to_string()),
-            )
-        }
-        Rejection::Object(rejection) => object_dominant(rejection),
-    }
-}
-
-fn object_dominant(rejection: &ObjectRejection) -> Dominant {
-    Dominant {
-        plugin: "Corridor",
-        reason: rejection.to_string(),
-        object: Some(rejection.object.clone()),
-        needed_milli: rejection.needed.unwrap_or_default().milli(),
-        free_milli: rejection.free.milli(),
-        deficit_milli: rejection.deficit().milli(),
-        unit: rejection.object.kind.unit(),
-    }
 }

@@ -95,9 +95,4 @@ impl Engine {
         });
         free && self.objects.may_use(&spec.namespace, &need.object.key.namespace)
     }
-
-    /// What the Pod refers to, as far as it exists.
-    pub(crate) fn objects_of(&self, spec: &PodSpec) -> Vec<&Reservable> {
-        spec.needs.iter().filter_map(|need| self.objects.get(&need.object)).collect()
-    }
 }

@@ -1,18 +1,18 @@
-//! Who holds what: Node resources and bandwidth of objects, with undo.
+//! Who holds what of Corridors and MemoryBundles, with undo. What Pods take of Nodes is counted from
+//! the Pods themselves.
 //!
 //! The ledger is derived state. It is rebuilt from bound Pods at start; nothing in it is durable.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{Amount, Granted, NodeName, ObjectKey, ObjectUid, PodUid, Resources, Shape};
+use model::{Amount, Granted, NodeName, ObjectKey, ObjectUid, PodUid};
 
 /// What one Pod holds while it is bound or being bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Holding {
     pub holder: Holder,
     pub node: NodeName,
-    pub shape: Arc<Shape>,
     pub granted: Vec<Granted>,
 }
 
@@ -21,28 +21,6 @@ pub(crate) struct Holding {
 pub(crate) struct Holder {
     pub uid: PodUid,
     pub key: ObjectKey,
-}
-
-/// What the Pods on one Node hold together.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NodeUse {
-    pub requests: Resources,
-    pub scored_requests: Resources,
-    pub pods: i64,
-}
-
-impl NodeUse {
-    pub(crate) fn add(&mut self, shape: &Shape) {
-        self.requests.add(&shape.requests);
-        self.scored_requests.add(&shape.scored_requests);
-        self.pods += 1;
-    }
-
-    pub(crate) fn sub(&mut self, shape: &Shape) {
-        self.requests.sub(&shape.requests);
-        self.scored_requests.sub(&shape.scored_requests);
-        self.pods -= 1;
-    }
 }
 
 /// What the Pods that use one object hold of it together.
@@ -88,16 +66,9 @@ impl ObjectUse {
 
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    nodes: BTreeMap<NodeName, NodeUse>,
     objects: BTreeMap<ObjectUid, ObjectUse>,
     /// What was taken since the last commit, newest last.
-    undo: Vec<Taken>,
-}
-
-#[derive(Debug)]
-enum Taken {
-    Node(NodeName, Arc<Shape>),
-    Object(Holder, Granted),
+    undo: Vec<(Holder, Granted)>,
 }
 
 /// A point to roll back to. Only valid until the next commit.
@@ -111,24 +82,18 @@ impl Ledger {
 
     /// Takes everything under the current mark; `commit` keeps it.
     pub fn take(&mut self, holding: &Holding) {
-        let Holding { holder, node, shape, granted } = holding;
-        self.nodes.entry(node.clone()).or_default().add(shape);
-        self.undo.push(Taken::Node(node.clone(), shape.clone()));
-        for granted in granted {
+        for granted in &holding.granted {
+            let holder = &holding.holder;
             self.objects.entry(granted.uid.clone()).or_default().add(holder, granted.amount);
-            self.undo.push(Taken::Object(holder.clone(), granted.clone()));
+            self.undo.push((holder.clone(), granted.clone()));
         }
     }
 
     /// Puts back everything taken since the mark.
     pub fn rollback(&mut self, mark: Mark) {
         assert!(mark.0 <= self.undo.len(), "a mark outlives no commit");
-        while self.undo.len() > mark.0 {
-            match self.undo.pop() {
-                Some(Taken::Node(node, shape)) => self.put_back_node(&node, &shape),
-                Some(Taken::Object(holder, granted)) => self.put_back_object(&holder, &granted),
-                None => break,
-            }
+        for (holder, granted) in self.undo.split_off(mark.0).iter().rev() {
+            self.put_back(holder, granted);
         }
     }
 
@@ -138,15 +103,9 @@ impl Ledger {
     }
 
     pub fn release(&mut self, holding: &Holding) {
-        let Holding { holder, node, shape, granted } = holding;
-        self.put_back_node(node, shape);
-        for granted in granted {
-            self.put_back_object(holder, granted);
+        for granted in &holding.granted {
+            self.put_back(&holding.holder, granted);
         }
-    }
-
-    pub fn node(&self, name: &NodeName) -> Option<&NodeUse> {
-        self.nodes.get(name)
     }
 
     pub fn object(&self, uid: &ObjectUid) -> Option<&ObjectUse> {
@@ -159,21 +118,10 @@ impl Ledger {
 
     #[cfg(test)]
     pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty() && self.objects.is_empty() && self.undo.is_empty()
+        self.objects.is_empty() && self.undo.is_empty()
     }
 
-    fn put_back_node(&mut self, name: &NodeName, shape: &Shape) {
-        let Some(node) = self.nodes.get_mut(name) else {
-            unreachable!("only what was taken from {name} is put back")
-        };
-        node.sub(shape);
-        if node.pods == 0 {
-            assert_eq!(*node, NodeUse::default(), "an empty Node {name} holds nothing");
-            self.nodes.remove(name);
-        }
-    }
-
-    fn put_back_object(&mut self, holder: &Holder, granted: &Granted) {
+    fn put_back(&mut self, holder: &Holder, granted: &Granted) {
         let Some(used) = self.objects.get_mut(&granted.uid) else {
             unreachable!("only what was taken of {} is put back", granted.uid)
         };
@@ -189,14 +137,11 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    fn holding(pod: &str, cpu_milli: i64, granted_milli: &[u64]) -> Holding {
-        let requests = Resources { cpu_milli, ..Resources::default() };
-        let shape = Shape { scored_requests: requests.clone(), requests, ..Shape::default() };
+    fn holding(pod: &str, granted_milli: &[u64]) -> Holding {
         let granted = |milli: &u64| Granted { uid: "c".into(), amount: Amount::from_milli(*milli) };
         Holding {
             holder: Holder { uid: pod.into(), key: ObjectKey::new("team-a", pod) },
             node: "n1".into(),
-            shape: Arc::new(shape),
             granted: granted_milli.iter().map(granted).collect(),
         }
     }
@@ -204,19 +149,18 @@ mod tests {
     #[test]
     fn rollback_puts_back_what_was_taken_since_the_mark_and_no_more() {
         let mut ledger = Ledger::default();
-        ledger.take(&holding("first", 100, &[]));
+        ledger.take(&holding("first", &[2]));
         let mark = ledger.mark();
-        ledger.take(&holding("second", 300, &[40]));
-        assert_eq!(ledger.reserved(&"c".into()), Amount::from_milli(40));
+        ledger.take(&holding("second", &[40]));
+        assert_eq!(ledger.reserved(&"c".into()), Amount::from_milli(42));
         ledger.rollback(mark);
-        assert_eq!(ledger.node(&"n1".into()).map(|used| used.requests.cpu_milli), Some(100));
-        assert_eq!(ledger.reserved(&"c".into()), Amount::ZERO);
+        assert_eq!(ledger.reserved(&"c".into()), Amount::from_milli(2));
     }
 
     #[test]
     fn released_holdings_leave_nothing() {
         let mut ledger = Ledger::default();
-        let holdings = [holding("a", 100, &[0]), holding("b", 5, &[0]), holding("c", 7, &[9])];
+        let holdings = [holding("a", &[0]), holding("b", &[0]), holding("c", &[9])];
         for holding in &holdings {
             ledger.take(holding);
         }
@@ -225,6 +169,6 @@ mod tests {
         for holding in &holdings {
             ledger.release(holding);
         }
-        assert!(ledger.nodes.is_empty() && ledger.objects.is_empty());
+        assert!(ledger.objects.is_empty());
     }
 }

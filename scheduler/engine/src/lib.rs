@@ -23,21 +23,22 @@
 
 mod cycle;
 mod decision;
+mod dominant;
 mod engine;
 mod event;
 mod explain;
-mod filters;
 mod gate;
 mod ledger;
 mod line;
 mod objects;
 mod observe;
+mod preempt;
 mod record;
 mod recover;
 mod rejection;
 mod reports;
 mod rng;
-mod scores;
+mod survey;
 #[cfg(test)]
 mod testkit;
 #[cfg(test)]
@@ -48,13 +49,17 @@ mod when;
 
 mod queue;
 
-pub use decision::{Bind, Held, ObjectUsed, Poll, Report, Work};
+pub use decision::{Bind, Eviction, Held, ObjectUsed, Poll, Report, Work};
+pub use dominant::Dominant;
 pub use engine::{Engine, EngineConfig, Quota, Stats};
-pub use event::{Event, Kind, Refusal};
-pub use explain::{Dominant, Explanation, LinePosition, NodesExplained, ReasonExplained};
-pub use filters::NodeReason;
+pub use event::{Event, EvictionStep, Kind, Refusal};
+pub use explain::{
+    Explanation, LinePosition, NodesExplained, PreemptionExplained, ReasonExplained,
+};
 pub use line::Bypass;
 pub use objects::BACKEND_FRESH_FOR;
+/// The arguments of kube-scheduler's plugins, which a configuration can change.
+pub use oracle::{DefaultSpread, ResourceWeight, Rules, ScoringStrategy, ShapePoint, Weights};
 pub use rejection::{
     Cause, Class, NodesRejection, ObjectRejection, ReasonCount, Rejection, WakeOn,
 };

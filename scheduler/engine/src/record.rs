@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use model::{Instant, NodeName, ObjectRef, Pod};
+use model::{ClusterPod, Instant, NodeName, ObjectRef, Pod};
 
 use crate::ledger::Holding;
-use crate::queue::Order;
+use crate::queue::{Order, ParkKey};
 use crate::rejection::Rejection;
 use crate::reports::ReportState;
 
@@ -20,10 +20,39 @@ pub(crate) struct Record {
     pub failures: u32,
     pub not_before: Instant,
     pub first_seen: Instant,
-    /// The Node whose change woke it. If it goes elsewhere, the next Pod is woken.
-    pub woken_for: Option<NodeName>,
+    /// The Node that it was promised.
+    pub nominated: Option<NodeName>,
+    /// Where it is parked.
+    pub parked_as: Option<ParkKey>,
+    /// The kind as which it was woken, until it has been tried.
+    pub woken_as: Option<ParkKey>,
     pub rejection: Option<Rejection>,
     pub report: ReportState,
+}
+
+impl Record {
+    /// What kind of Pod it is to the Nodes.
+    pub fn kind(&self) -> ParkKey {
+        let nominated = self.nominated.clone().map(|node| (node, self.pod.uid.clone()));
+        ParkKey { nominated, ..ParkKey::of(&self.pod.spec) }
+    }
+
+    /// The Pod as others have to reckon with it: on a Node, or with the promise of one.
+    pub fn in_cluster(&self) -> Option<ClusterPod> {
+        let node = self.holding.as_ref().map(|holding| holding.node.clone());
+        let nominated =
+            self.nominated.clone().filter(|_| node.is_none() && self.stage.is_waiting());
+        if node.is_none() && nominated.is_none() {
+            return None;
+        }
+        let mut pod = ClusterPod::new(self.pod.key.clone(), self.pod.uid.clone());
+        pod.node = node;
+        pod.nominated_node = nominated;
+        pod.started_at_unix_s = self.pod.started_at_unix_s;
+        pod.deletion = self.pod.deletion;
+        pod.shape = self.pod.spec.shape.clone();
+        Some(pod)
+    }
 }
 
 /// Where the Pod is. It is in exactly one place, and only `Engine::move_to` changes it.

@@ -18,7 +18,13 @@ impl Engine {
         std::mem::swap(self, &mut fresh);
         let before = fresh;
         self.now = before.now;
-        self.nodes = before.nodes;
+        self.cluster = before.cluster;
+        for uid in before.pods.keys() {
+            self.cluster.remove_pod(uid);
+        }
+        self.evictions = before.evictions;
+        self.foreign = before.foreign;
+        self.sweep_at = before.sweep_at;
         self.uids = before.uids;
         self.unsynced = before.unsynced;
         self.rng = before.rng;
@@ -29,6 +35,9 @@ impl Engine {
         self.stats.attempts_unschedulable = before.stats.attempts_unschedulable;
         self.stats.attempts_error = before.stats.attempts_error + 1;
         self.stats.quarantined = before.stats.quarantined;
+        self.stats.preemptions = before.stats.preemptions;
+        self.stats.preemption_victims = before.stats.preemption_victims;
+        self.stats.woken_by_sweep = before.stats.woken_by_sweep;
         self.reports = before.reports.only_scheduled();
         self.uses = before.uses;
         let culprit = before.trying;
@@ -50,10 +59,11 @@ impl Engine {
                 self.ledger.commit();
             }
             record.stage = Stage::Resting;
-            record.woken_for = None;
+            (record.parked_as, record.woken_as) = (None, None);
             *self.stats.of_stage(&record.stage) += 1;
             self.pods.insert(uid.clone(), record);
             self.move_to(&uid, to);
+            self.reflect(&uid);
         }
         let culprit = culprit?;
         self.stats.quarantined += 1;

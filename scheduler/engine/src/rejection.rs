@@ -6,8 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use model::{Amount, FailurePolicy, Hold, NodeName, ObjectKey, ObjectRef, Phase};
-
-use crate::filters::NodeReason;
+use oracle::{Preemption, Reason};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rejection {
@@ -15,6 +14,8 @@ pub enum Rejection {
     Pod(Hold),
     Object(Box<ObjectRejection>),
     Nodes(NodesRejection),
+    /// The Pod's rules cannot be applied.
+    Failed(String),
     /// Our own code failed on this Pod; the others go on without it.
     Quarantined,
 }
@@ -72,7 +73,7 @@ impl fmt::Display for WakeOn {
 impl Rejection {
     pub fn wake_on(&self) -> WakeOn {
         match self {
-            Self::Pod(_) | Self::Quarantined => WakeOn::PodChange,
+            Self::Pod(_) | Self::Failed(_) | Self::Quarantined => WakeOn::PodChange,
             Self::Object(rejection) => rejection.wake_on(),
             Self::Nodes(_) => WakeOn::NodeFits,
         }
@@ -82,6 +83,7 @@ impl Rejection {
     pub fn message(&self, nodes_total: usize) -> String {
         match self {
             Self::Pod(hold) => hold.to_string(),
+            Self::Failed(why) => why.clone(),
             Self::Quarantined => "the scheduler failed on this Pod and has set it aside; \
                                   change or re-create the Pod to have it tried again"
                 .to_owned(),
@@ -93,7 +95,7 @@ impl Rejection {
                 format!("{prefix}0/{nodes_total} nodes are available: {rejection}.")
             }
             Self::Nodes(_) if nodes_total == 0 => "no nodes available to schedule pods".to_owned(),
-            Self::Nodes(rejection) => format!("0/{nodes_total} nodes are available: {rejection}."),
+            Self::Nodes(rejection) => format!("0/{nodes_total} nodes are available: {rejection}"),
         }
     }
 
@@ -102,13 +104,12 @@ impl Rejection {
     pub fn class(&self) -> Class {
         match self {
             Self::Pod(hold) => Class::Pod(hold.to_string()),
+            Self::Failed(why) => Class::Pod(why.clone()),
             Self::Quarantined => Class::Quarantined,
             Self::Object(rejection) => {
                 Class::Object(rejection.object.clone(), rejection.phase, rejection.cause.label())
             }
-            Self::Nodes(rejection) => {
-                Class::Nodes(rejection.reasons.keys().map(ToString::to_string).collect())
-            }
+            Self::Nodes(rejection) => Class::Nodes(rejection.reasons.keys().cloned().collect()),
         }
     }
 }
@@ -121,14 +122,21 @@ pub enum Class {
     Nodes(Vec<String>),
 }
 
-/// What each Node said. A Node may give several reasons.
+/// What the Nodes said. A Node may give several reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodesRejection {
-    pub reasons: BTreeMap<NodeReason, ReasonCount>,
+    /// Why the Pod was rejected before any Node was tried.
+    pub whole_pod: Option<String>,
+    /// By what it says.
+    pub reasons: BTreeMap<String, ReasonCount>,
+    /// Why preemption does not help either, for those who ask: a condition says what the Pod lacks.
+    /// `None`: it does help, or was not tried.
+    pub preemption: Option<String>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReasonCount {
+    pub reason: Reason,
     pub nodes: usize,
     /// A few of the Nodes, to look at.
     pub examples: Vec<NodeName>,
@@ -138,29 +146,52 @@ pub struct ReasonCount {
 const EXAMPLES_MAX: usize = 3;
 
 impl NodesRejection {
-    pub(crate) fn count(&mut self, reason: &NodeReason, node: &NodeName) {
-        if !self.reasons.contains_key(reason) {
-            self.reasons.insert(reason.clone(), ReasonCount::default());
+    pub(crate) fn new(rejection: &oracle::Rejection, preemption: &Preemption) -> Self {
+        Self {
+            whole_pod: rejection.whole_pod.as_ref().map(ToString::to_string),
+            preemption: preemption_outcome(preemption),
+            ..Self::of_nodes(&rejection.nodes)
         }
-        if let Some(count) = self.reasons.get_mut(reason) {
+    }
+
+    pub(crate) fn of_nodes(nodes: &BTreeMap<NodeName, Vec<Reason>>) -> Self {
+        let mut reasons: BTreeMap<String, ReasonCount> = BTreeMap::new();
+        for (node, reason) in
+            nodes.iter().flat_map(|(node, all)| all.iter().map(move |it| (node, it)))
+        {
+            let new = || ReasonCount { reason: reason.clone(), nodes: 0, examples: Vec::new() };
+            let count = reasons.entry(reason.to_string()).or_insert_with(new);
             count.nodes += 1;
             if count.examples.len() < EXAMPLES_MAX {
                 count.examples.push(node.clone());
             }
         }
+        Self { reasons, ..Self::default() }
+    }
+}
+
+/// As kube-scheduler tells it, without what it says there about ResourceClaims.
+fn preemption_outcome(preemption: &Preemption) -> Option<String> {
+    match preemption {
+        Preemption::NotEligible(_) | Preemption::NotHelpful(_) => {
+            let message = preemption.message()?;
+            message.split_once("preemption: ").map(|(_, outcome)| outcome.to_owned())
+        }
+        Preemption::NotTried | Preemption::ClaimsNotFound | Preemption::Possible { .. } => None,
     }
 }
 
 impl fmt::Display for NodesRejection {
     /// Sorted as texts, counts included, as kube-scheduler does it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut texts: Vec<String> = self
-            .reasons
-            .iter()
-            .map(|(reason, count)| format!("{} {reason}", count.nodes))
-            .collect();
+        if let Some(reason) = &self.whole_pod {
+            return write!(f, "{reason}.");
+        }
+        let reasons = self.reasons.iter();
+        let mut texts: Vec<_> =
+            reasons.map(|(reason, count)| format!("{} {reason}", count.nodes)).collect();
         texts.sort();
-        f.write_str(&texts.join(", "))
+        write!(f, "{}.", texts.join(", "))
     }
 }
 

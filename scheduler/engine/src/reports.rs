@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use model::{Instant, ObjectRef, PodUid};
+use model::{Instant, NodeName, ObjectRef, PodUid};
 use priority_queue::PriorityQueue;
 
 use crate::decision::Report;
@@ -21,7 +21,8 @@ const SCHEDULED_MAX: usize = 100_000;
 /// What was written about one Pod.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReportState {
-    pub written: Option<Class>,
+    /// Why it waits, and what it was promised.
+    pub written: Option<(Class, Option<NodeName>)>,
     /// Being written now: the next one waits for its outcome.
     pub in_flight: bool,
     /// Something new came up meanwhile.
@@ -36,8 +37,8 @@ impl ReportState {
         if self.writes <= BURST { Instant::START } else { self.last_write + WRITE_INTERVAL }
     }
 
-    pub fn wrote(&mut self, now: Instant, class: Class) {
-        self.written = Some(class);
+    pub fn wrote(&mut self, now: Instant, told: (Class, Option<NodeName>)) {
+        self.written = Some(told);
         self.in_flight = true;
         self.again = false;
         self.writes = self.writes.saturating_add(1);
@@ -173,7 +174,7 @@ mod tests {
         let now = Instant::START + Duration::from_secs(100);
         for _ in 0..4 {
             assert!(state.allowed_at() <= now);
-            state.wrote(now, Class::Quarantined);
+            state.wrote(now, (Class::Quarantined, None));
         }
         assert_eq!(state.allowed_at(), now + WRITE_INTERVAL);
     }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use model::{
-    Amount, Assignment, DeclaredBy, DeclaredEnd, FailurePolicy, Labels, Need, Node, ObjectKey,
-    ObjectKind, ObjectRef, Phase, Pod, PodSpec, Reservable, Resources, Shape, Taint,
+    Amount, Assignment, ClusterNode, DeclaredBy, DeclaredEnd, Deletion, FailurePolicy, Labels,
+    Need, Node, NodeName, ObjectKey, ObjectKind, ObjectRef, Phase, Pod, PodRequests, PodSpec,
+    Reservable, Resources, Shape, Taint,
 };
 
 pub(crate) fn corridor(text: &str) -> ObjectRef {
@@ -21,47 +22,48 @@ pub(crate) fn key(text: &str) -> ObjectKey {
 }
 
 pub(crate) fn shape(cpu_milli: i64, memory_bytes: i64) -> Shape {
-    let requests = Resources { cpu_milli, memory_bytes, ..Resources::default() };
-    Shape { scored_requests: requests.clone(), requests, ..Shape::default() }
+    let asked = Resources { cpu_milli, memory_bytes, ..Resources::default() };
+    let requests = PodRequests {
+        held: asked.clone(),
+        held_in_scores: asked.clone(),
+        asked_in_scores: asked.clone(),
+        asked,
+    };
+    Shape { requests, containers: 1, ..Shape::default() }
 }
 
-pub(crate) struct NodeBuilder(Node);
+pub(crate) struct NodeBuilder(ClusterNode);
 
 impl NodeBuilder {
     pub fn new(name: &str) -> Self {
         let allocatable =
             Resources { cpu_milli: 4000, memory_bytes: 16 << 30, ..Resources::default() };
-        Self(Node {
+        Self(ClusterNode::new(Node {
             name: name.into(),
             labels: Labels::new(),
             taints: Vec::new(),
             unschedulable: false,
             allocatable,
             pods_max: 110,
-        })
+        }))
     }
 
     pub fn cpu_milli(mut self, cpu_milli: i64) -> Self {
-        self.0.allocatable.cpu_milli = cpu_milli;
-        self
-    }
-
-    pub fn memory_bytes(mut self, memory_bytes: i64) -> Self {
-        self.0.allocatable.memory_bytes = memory_bytes;
+        self.0.node.allocatable.cpu_milli = cpu_milli;
         self
     }
 
     pub fn label(mut self, key: &str, value: &str) -> Self {
-        self.0.labels.insert(key.into(), value.into());
+        self.0.node.labels.insert(key.into(), value.into());
         self
     }
 
     pub fn taint(mut self, taint: Taint) -> Self {
-        self.0.taints.push(taint);
+        self.0.node.taints.push(taint);
         self
     }
 
-    pub fn build(self) -> Node {
+    pub fn build(self) -> ClusterNode {
         self.0
     }
 }
@@ -73,6 +75,8 @@ pub(crate) struct PodBuilder {
     spec: PodSpec,
     assignment: Assignment,
     declared_end: Option<DeclaredEnd>,
+    deletion: Deletion,
+    nominated_node: Option<NodeName>,
 }
 
 impl PodBuilder {
@@ -83,7 +87,6 @@ impl PodBuilder {
             created_at_unix_s: 0,
             spec: PodSpec {
                 namespace: key.namespace.clone(),
-                priority: 0,
                 shape: Arc::new(shape(100, 1 << 20)),
                 needs: Vec::new(),
                 failure_policy: None,
@@ -91,6 +94,8 @@ impl PodBuilder {
             },
             assignment: Assignment::Waiting,
             declared_end: None,
+            deletion: Deletion::None,
+            nominated_node: None,
             key,
         }
     }
@@ -100,13 +105,30 @@ impl PodBuilder {
         self
     }
 
-    pub fn cpu_milli(mut self, cpu_milli: i64) -> Self {
-        self.spec.shape = Arc::new(shape(cpu_milli, 1 << 20));
+    pub fn cpu_milli(self, cpu_milli: i64) -> Self {
+        self.shaped(|it| it.requests = shape(cpu_milli, 1 << 20).requests)
+    }
+
+    pub fn priority(self, priority: i32) -> Self {
+        self.shaped(|shape| shape.priority = priority)
+    }
+
+    pub fn label(self, key: &str, value: &str) -> Self {
+        self.shaped(|shape| drop(shape.labels.insert(key.into(), value.into())))
+    }
+
+    pub fn shaped(mut self, change: impl FnOnce(&mut Shape)) -> Self {
+        change(Arc::make_mut(&mut self.spec.shape));
         self
     }
 
-    pub fn priority(mut self, priority: i32) -> Self {
-        self.spec.priority = priority;
+    pub fn deletion(mut self, deletion: Deletion) -> Self {
+        self.deletion = deletion;
+        self
+    }
+
+    pub fn nominated(mut self, node: &str) -> Self {
+        self.nominated_node = Some(node.into());
         self
     }
 
@@ -148,6 +170,9 @@ impl PodBuilder {
             assignment: self.assignment,
             condition_message: None,
             declared_end: self.declared_end,
+            nominated_node: self.nominated_node,
+            started_at_unix_s: None,
+            deletion: self.deletion,
         }
     }
 }

@@ -3,10 +3,12 @@
 //! It is a bound, not a promise: nobody starts before those ends, unless somebody ends earlier than
 //! declared. What rests on more than declared ends says so.
 
-use model::{Amount, DeclaredEnd, NodeName, ObjectKey, ObjectRef, Reservable};
+use model::{
+    Amount, ClusterNode, ClusterPod, DeclaredEnd, NodeName, ObjectKey, ObjectRef, Reservable,
+};
+use oracle::{Reason, filter_without};
 
 use crate::engine::Engine;
-use crate::filters::{self, Ask, Candidate, NodeReason};
 use crate::line::{Line, Rank};
 use crate::record::{Record, Stage};
 use crate::rejection::{Cause, ObjectRejection};
@@ -193,13 +195,12 @@ impl Engine {
 
     /// When the first Node has room, by the declared ends of the Pods on it.
     fn when_nodes(&self, record: &Record, now_unix_s: i64) -> Estimate {
-        let spec = &record.pod.spec;
-        let objects = self.objects_of(spec);
-        let ask = Ask { shape: &spec.shape, objects: &objects };
-        if self.survey(ask).feasible > 0 {
+        let asking = self.asking(&record.kind());
+        if self.survey(&asking).feasible() > 0 {
             return Estimate::now(now_unix_s, "a node has room for it now");
         }
-        let candidates = self.nodes.keys().filter_map(|node| self.when_node(ask, node));
+        let nodes = self.cluster.nodes.values();
+        let candidates = nodes.filter_map(|node| self.when_node(&asking, node));
         let first = candidates.min_by_key(|(at, _)| *at);
         let Some((at, basis)) = first else {
             return Estimate::unknown("no declared end makes room for it on a node".to_owned());
@@ -212,30 +213,25 @@ impl Engine {
     }
 
     /// When one Node has room, if declared ends are all it takes.
-    fn when_node(&self, ask: Ask<'_>, name: &NodeName) -> Option<(i64, Vec<Basis>)> {
-        let node = self.nodes.get(name)?;
-        let mut used = self.ledger.node(name).cloned().unwrap_or_default();
-        let on_node = self.pods.values().filter_map(|record| {
-            let holding = record.holding.as_ref().filter(|holding| holding.node == *name)?;
-            let end = record.pod.declared_end.as_ref()?;
-            Some(Ending { pod: &record.pod.key, end, frees: &holding.shape })
+    fn when_node(&self, asking: &ClusterPod, node: &ClusterNode) -> Option<(i64, Vec<Basis>)> {
+        let name = &node.node.name;
+        let on_node = self.cluster.pods_on(name).filter_map(|placed| {
+            let end = self.pods.get(&placed.uid)?.pod.declared_end.as_ref()?;
+            Some(Ending { pod: &placed.key, end, frees: placed })
         });
         let mut endings: Vec<_> = on_node.collect();
         endings.sort_by_key(|ending| (ending.end.at_unix_s, ending.pod));
-        let (mut reasons, mut basis) = (Vec::new(), Vec::new());
+        let (mut gone, mut basis) = (Vec::new(), Vec::new());
         for ending in endings {
-            used.sub(ending.frees);
+            gone.push(ending.frees);
             if basis.len() < ENDS_NAMED_MAX {
                 basis.push(ending.basis(Some(name)));
             }
-            filters::rejections(ask, Candidate { node, used: &used }, &mut reasons);
+            let reasons = filter_without(&self.config.rules, &self.cluster, asking, node, &gone);
             if reasons.is_empty() {
                 return Some((ending.end.at_unix_s, basis));
             }
-            let is_room = |it: &NodeReason| {
-                matches!(it, NodeReason::TooManyPods | NodeReason::Insufficient(_))
-            };
-            if !reasons.iter().all(is_room) {
+            if reasons.iter().any(Reason::is_unresolvable) {
                 return None;
             }
         }

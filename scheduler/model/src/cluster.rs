@@ -1,13 +1,9 @@
 //! Nodes and Pods with everything that the rules of kube-scheduler look at.
 
-use std::collections::BTreeSet;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use crate::{
-    Deletion, FeatureNames, HostPort, LabelSelector, Labels, Node, NodeAffinity, NodeImage,
-    NodeName, ObjectKey, PodAffinity, PodRequests, PodUid, PreemptionPolicy, Toleration,
-    TopologySpreadConstraint,
-};
+use crate::{Deletion, FeatureNames, Node, NodeImage, NodeName, ObjectKey, PodUid, Reach, Shape};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterNode {
@@ -23,38 +19,22 @@ impl ClusterNode {
     }
 }
 
-/// A Pod that has not ended: on a Node, or waiting for one.
+/// A Pod that has not ended: on a Node, or waiting for one. What it asks for is its [`Shape`],
+/// which it shares with its equals; the rest is its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterPod {
     pub key: ObjectKey,
     pub uid: PodUid,
-    pub labels: Labels,
     /// `spec.nodeName`.
     pub node: Option<NodeName>,
     /// `status.nominatedNodeName` of a Pod that waits.
     pub nominated_node: Option<NodeName>,
-    pub priority: i32,
-    pub preemption_policy: PreemptionPolicy,
     /// `status.startTime`; `None` until the kubelet has seen the Pod.
     pub started_at_unix_s: Option<i64>,
     pub deletion: Deletion,
-    pub requests: PodRequests,
-    pub tolerations: Vec<Toleration>,
-    pub node_selector: Labels,
-    pub node_affinity: NodeAffinity,
-    pub pod_affinity: PodAffinity,
-    pub topology_spread: Vec<TopologySpreadConstraint>,
-    /// The selector of the ReplicationController, ReplicaSet or StatefulSet that controls the
-    /// Pod: default spreading counts the Pods of the same owner. `Nothing` without one.
-    pub owner_selector: LabelSelector,
-    /// Of containers and sidecars; other init containers do not keep theirs.
-    pub host_ports: Vec<HostPort>,
-    /// By their listed names (see [`crate::listed_image_name`]), one for each container, init
-    /// container and image volume.
-    pub images: Vec<Arc<str>>,
-    /// Containers and init containers.
-    pub containers: u32,
-    pub required_features: FeatureNames,
+    pub shape: Arc<Shape>,
+    /// Where the Corridor and the MemoryBundle that it refers to can be used.
+    pub reach: Vec<Reach>,
 }
 
 impl ClusterPod {
@@ -63,39 +43,32 @@ impl ClusterPod {
         Self {
             key,
             uid,
-            labels: Labels::new(),
             node: None,
             nominated_node: None,
-            priority: 0,
-            preemption_policy: PreemptionPolicy::default(),
             started_at_unix_s: None,
             deletion: Deletion::default(),
-            requests: PodRequests::default(),
-            tolerations: Vec::new(),
-            node_selector: Labels::new(),
-            node_affinity: NodeAffinity::default(),
-            pod_affinity: PodAffinity::default(),
-            topology_spread: Vec::new(),
-            owner_selector: LabelSelector::Nothing,
-            host_ports: Vec::new(),
-            images: Vec::new(),
-            containers: 1,
-            required_features: BTreeSet::new(),
+            shape: Arc::new(Shape { containers: 1, ..Shape::default() }),
+            reach: Vec::new(),
         }
     }
 
     pub fn namespace(&self) -> &Arc<str> {
         &self.key.namespace
     }
+}
 
-    /// `nodeSelector` and the required node affinity.
-    pub fn accepts(&self, node: &Node) -> bool {
-        let required = self.node_affinity.required.as_ref();
-        node.matches(&self.node_selector)
-            && required.is_none_or(|selector| selector.matches(&node.name, &node.labels))
+/// The rules speak of a Pod's labels and requests, not of its shape's.
+impl Deref for ClusterPod {
+    type Target = Shape;
+
+    fn deref(&self) -> &Shape {
+        &self.shape
     }
+}
 
-    pub fn tolerates_taints_of(&self, node: &Node) -> bool {
-        crate::first_untolerated(&node.taints, &self.tolerations).is_none()
+/// Changes this Pod alone: its equals keep the shape they have.
+impl DerefMut for ClusterPod {
+    fn deref_mut(&mut self) -> &mut Shape {
+        Arc::make_mut(&mut self.shape)
     }
 }

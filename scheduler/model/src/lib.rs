@@ -21,6 +21,7 @@ mod quantity;
 mod requests;
 mod resources;
 mod selector;
+mod shape;
 mod taint;
 mod time;
 mod topology_spread;
@@ -37,7 +38,7 @@ pub use node::{Labels, Node};
 pub use node_affinity::{NodeAffinity, NodeSelector, NodeSelectorTerm, PreferredNodeTerm};
 pub use object::{ObjectKind, ObjectRef, Phase, Reservable, SECURITY_DOMAIN_LABEL};
 pub use pod::{
-    Assignment, DeclaredBy, DeclaredEnd, FailurePolicy, Grant, Granted, Need, Pod, PodSpec, Shape,
+    Assignment, DeclaredBy, DeclaredEnd, FailurePolicy, Grant, Granted, Need, Pod, PodSpec,
 };
 pub use pod_affinity::{AffinityTerms, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm};
 pub use quantity::{Quantity, QuantityError};
@@ -47,6 +48,7 @@ pub use requests::{
 };
 pub use resources::{MemoryBytes, MilliCpu, Resources};
 pub use selector::{LabelSelector, RawRequirement, Requirement, SelectorError};
+pub use shape::{Owner, OwnerKind, Reach, Shape};
 pub use taint::{Effect, Taint, Toleration, TolerationOperator, first_untolerated};
 pub use time::Instant;
 pub use topology_spread::{NodeInclusionPolicy, TopologySpreadConstraint, WhenUnsatisfiable};

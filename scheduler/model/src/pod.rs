@@ -1,8 +1,7 @@
 use std::sync::Arc;
 
 use crate::{
-    Amount, Hold, Labels, NodeName, ObjectKey, ObjectKind, ObjectRef, ObjectUid, PodUid, Resources,
-    Toleration,
+    Amount, Deletion, Hold, NodeName, ObjectKey, ObjectKind, ObjectRef, ObjectUid, PodUid, Shape,
 };
 
 /// A Pod as the engine sees it: identity, what it needs, where it stands.
@@ -16,6 +15,11 @@ pub struct Pod {
     pub created_at_unix_s: i64,
     pub spec: Arc<PodSpec>,
     pub assignment: Assignment,
+    /// `status.nominatedNodeName`.
+    pub nominated_node: Option<NodeName>,
+    /// `status.startTime`; `None` until the kubelet has seen the Pod.
+    pub started_at_unix_s: Option<i64>,
+    pub deletion: Deletion,
     /// The message of the Pod's `PodScheduled=False` condition, if it has one:
     /// a restarted scheduler does not write the same again.
     pub condition_message: Option<Arc<str>>,
@@ -50,8 +54,12 @@ impl DeclaredBy {
 pub enum Assignment {
     /// Ours to place.
     Waiting,
-    /// Ours, but not to be placed now: it has scheduling gates, or is being deleted.
-    NotNow,
+    /// Ours, but not to be placed before its scheduling gates are gone.
+    Gated { gates: Vec<Arc<str>> },
+    /// Ours, not on a Node and being deleted.
+    Leaving,
+    /// Another scheduler's to place. Only the Node that it was promised, if any, concerns us.
+    Foreign,
     /// On a Node, whoever put it there.
     Bound { node: NodeName, grant: Option<Grant> },
     /// Succeeded or failed: it uses nothing any more.
@@ -63,7 +71,6 @@ pub enum Assignment {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodSpec {
     pub namespace: Arc<str>,
-    pub priority: i32,
     pub shape: Arc<Shape>,
     /// At most one of each kind, in the order of kinds: all are met together, or none.
     pub needs: Vec<Need>,
@@ -76,17 +83,6 @@ impl PodSpec {
     pub fn need_of(&self, object: &ObjectRef) -> Option<&Need> {
         self.needs.iter().find(|need| need.object == *object)
     }
-}
-
-/// What a Pod asks of a Node. Pods of one shape fit on the same Nodes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Shape {
-    pub requests: Resources,
-    /// Requests with 100m and 200 MiB for each container that names none: what scores
-    /// count, so that Pods without requests spread too.
-    pub scored_requests: Resources,
-    pub tolerations: Vec<Toleration>,
-    pub node_selector: Labels,
 }
 
 /// An object that a Pod refers to.

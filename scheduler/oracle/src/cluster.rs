@@ -4,27 +4,26 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::{
-    ClusterNode, ClusterPod, LabelSelector, Labels, NodeName, PodDisruptionBudget, PodUid,
+    ClusterNode, ClusterPod, LabelSelector, Labels, NodeName, ObjectKey, Owner,
+    PodDisruptionBudget, PodUid,
 };
 
 /// A cluster at one moment. Maps, not lists: no decision can depend on the order of arrival.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cluster {
     pub nodes: BTreeMap<NodeName, ClusterNode>,
-    /// Every Pod that has not ended and is on a Node, whoever put it there. Of the Pods that
-    /// wait, those whose nomination is to be respected; the others change nothing.
-    pub pods: BTreeMap<PodUid, ClusterPod>,
+    pods: BTreeMap<PodUid, Arc<ClusterPod>>,
+    /// The same Pods by the Node that they are on, which need not exist.
+    on_node: BTreeMap<NodeName, BTreeMap<PodUid, Arc<ClusterPod>>>,
+    /// The same Pods, those that wait.
+    waiting: BTreeMap<PodUid, Arc<ClusterPod>>,
     /// The labels of each Namespace.
     pub namespaces: BTreeMap<Arc<str>, Labels>,
-    pub budgets: Vec<PodDisruptionBudget>,
-    /// The Services that have a selector: default spreading counts the Pods behind them.
-    pub services: Vec<ServiceSelector>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServiceSelector {
-    pub namespace: Arc<str>,
-    pub selector: Labels,
+    pub budgets: BTreeMap<ObjectKey, PodDisruptionBudget>,
+    /// The selectors of Services that have one: default spreading counts the Pods behind them.
+    pub services: BTreeMap<ObjectKey, Labels>,
+    /// The selectors of controllers, by namespace: default spreading counts the Pods of the same.
+    pub owners: BTreeMap<(Arc<str>, Owner), LabelSelector>,
 }
 
 impl Cluster {
@@ -32,20 +31,61 @@ impl Cluster {
         nodes: impl IntoIterator<Item = ClusterNode>,
         pods: impl IntoIterator<Item = ClusterPod>,
     ) -> Self {
-        Self {
-            nodes: nodes.into_iter().map(|node| (node.node.name.clone(), node)).collect(),
-            pods: pods.into_iter().map(|pod| (pod.uid.clone(), pod)).collect(),
-            ..Self::default()
+        let nodes = nodes.into_iter().map(|node| (node.node.name.clone(), node)).collect();
+        let mut cluster = Self { nodes, ..Self::default() };
+        for pod in pods {
+            cluster.insert_pod(pod);
         }
+        cluster
+    }
+
+    /// Every Pod that has not ended and is on a Node, whoever put it there. Of the Pods that
+    /// wait, those whose nomination is to be respected; the others change nothing.
+    pub fn pods(&self) -> &BTreeMap<PodUid, Arc<ClusterPod>> {
+        &self.pods
+    }
+
+    /// Puts the Pod where it says, and no longer where it was. Returns it as it was.
+    pub fn insert_pod(&mut self, pod: ClusterPod) -> Option<Arc<ClusterPod>> {
+        let before = self.remove_pod(&pod.uid);
+        let (uid, pod) = (pod.uid.clone(), Arc::new(pod));
+        let place = match &pod.node {
+            Some(node) => self.on_node.entry(node.clone()).or_default(),
+            None => &mut self.waiting,
+        };
+        place.insert(uid.clone(), pod.clone());
+        self.pods.insert(uid, pod);
+        before
+    }
+
+    pub fn remove_pod(&mut self, uid: &PodUid) -> Option<Arc<ClusterPod>> {
+        let pod = self.pods.remove(uid)?;
+        let Some(node) = &pod.node else {
+            self.waiting.remove(uid);
+            return Some(pod);
+        };
+        if let Some(on_node) = self.on_node.get_mut(node) {
+            on_node.remove(uid);
+            if on_node.is_empty() {
+                self.on_node.remove(node);
+            }
+        }
+        Some(pod)
+    }
+
+    pub fn insert_budget(&mut self, budget: PodDisruptionBudget) {
+        self.budgets.insert(budget.key.clone(), budget);
     }
 
     /// Pods with the Nodes they are on. A Pod on a Node that is gone counts nowhere.
     pub(crate) fn placed(&self) -> impl Iterator<Item = (&ClusterPod, &ClusterNode)> {
-        self.pods.values().filter_map(|pod| Some((pod, self.nodes.get(pod.node.as_ref()?)?)))
+        let on_nodes =
+            self.on_node.iter().filter_map(|(name, on)| Some((self.nodes.get(name)?, on)));
+        on_nodes.flat_map(|(node, on_node)| on_node.values().map(move |pod| (&**pod, node)))
     }
 
-    pub(crate) fn pods_on(&self, node: &NodeName) -> impl Iterator<Item = &ClusterPod> {
-        self.pods.values().filter(move |pod| pod.node.as_ref() == Some(node))
+    pub fn pods_on(&self, node: &NodeName) -> impl Iterator<Item = &ClusterPod> {
+        self.on_node.get(node).into_iter().flat_map(|pods| pods.values().map(|pod| &**pod))
     }
 
     /// Waiting Pods that were promised the Node and that `pod` must not push aside.
@@ -54,9 +94,8 @@ impl Cluster {
         pod: &'a ClusterPod,
         node: &'a NodeName,
     ) -> impl Iterator<Item = &'a ClusterPod> {
-        self.pods.values().filter(move |other| {
-            other.node.is_none()
-                && other.nominated_node.as_ref() == Some(node)
+        self.waiting.values().map(|other| &**other).filter(move |other| {
+            other.nominated_node.as_ref() == Some(node)
                 && other.priority >= pod.priority
                 && other.uid != pod.uid
         })
@@ -65,14 +104,15 @@ impl Cluster {
     /// The Pods beside which default spreading places a Pod: those of its Services and its owner.
     pub(crate) fn siblings_of(&self, pod: &ClusterPod) -> LabelSelector {
         let mut requirements = Vec::new();
-        let services = self.services.iter().filter(|service| service.namespace == *pod.namespace());
-        for service in services {
-            let selector = LabelSelector::of_labels(&service.selector);
+        let services = self.services.iter().filter(|(key, _)| key.namespace == *pod.namespace());
+        for (_, selector) in services {
+            let selector = LabelSelector::of_labels(selector);
             if let (true, LabelSelector::All(more)) = (selector.matches(&pod.labels), selector) {
                 requirements.extend(more);
             }
         }
-        if let LabelSelector::All(more) = &pod.owner_selector {
+        let owner = pod.owner.as_ref().map(|owner| (pod.namespace().clone(), owner.clone()));
+        if let Some(LabelSelector::All(more)) = owner.and_then(|owner| self.owners.get(&owner)) {
             requirements.extend(more.iter().cloned());
         }
         LabelSelector::All(requirements)

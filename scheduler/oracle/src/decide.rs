@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use model::{ClusterNode, ClusterPod, NodeName, SelectorError, WhenUnsatisfiable};
+use model::{ClusterNode, ClusterPod, NodeName, SelectorError};
 
 use crate::cluster::Cluster;
+use crate::prepared::{Prepared, Question};
 use crate::reason::{Plugin, Reason};
 use crate::rejection::Rejection;
 use crate::rules::Rules;
 use crate::scores::{NodeScore, score};
-use crate::spread::constraints;
-use crate::trial::Trial;
+use crate::trial::Change;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
@@ -29,6 +29,9 @@ pub struct Placement {
     pub scores: BTreeMap<NodeName, NodeScore>,
     /// The Nodes with the highest total. kube-scheduler takes any of them.
     pub best: BTreeSet<NodeName>,
+    /// The Nodes that cannot take it, with why. Empty when the Node that was nominated can: then
+    /// no other is tried.
+    pub rejected: BTreeMap<NodeName, Vec<Reason>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,17 +47,29 @@ impl fmt::Display for Failure {
 }
 
 pub fn decide(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Decision {
+    decide_among(rules, cluster, pod, usize::MAX)
+}
+
+/// The same, but no more than the first so many Nodes are tried. What counts over the whole
+/// cluster still does.
+pub fn decide_among(
+    rules: &Rules,
+    cluster: &Cluster,
+    pod: &ClusterPod,
+    nodes_max: usize,
+) -> Decision {
     if cluster.nodes.is_empty() {
         return Decision::Rejected(Rejection::of_nodes(BTreeMap::new()));
     }
-    let narrowed = match screen(rules, cluster, pod) {
-        Screening::Passed { only } => only,
+    let (narrowed, prepared) = match screen(rules, cluster, pod) {
+        Screening::Passed { only, prepared } => (only, prepared),
         Screening::Rejected(reason) => {
             return Decision::Rejected(Rejection::of_pod(reason, cluster.nodes.keys()));
         }
         Screening::Failed(failure) => return Decision::Failed(failure),
     };
-    let try_on = |node: &ClusterNode| Trial::new(rules, cluster, pod, node).rejections();
+    let question = Question { rules, cluster, pod, prepared: &prepared };
+    let try_on = |node| question.on(node).rejections();
     let mut rejected = BTreeMap::new();
     // The Node that was nominated is tried first, whatever the Pod's affinity names, and taken
     // without a look at the others.
@@ -63,13 +78,13 @@ pub fn decide(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Decision {
     if let Some(node) = nominated {
         let reasons = try_on(node);
         if reasons.is_empty() {
-            return place(rules, cluster, pod, [node.node.name.clone()].into());
+            return place(question, [node.node.name.clone()].into(), BTreeMap::new());
         }
         nominee_rejected_by = reasons.first().map(Reason::plugin);
         rejected.insert(node.node.name.clone(), reasons);
     }
     let mut feasible = BTreeSet::new();
-    for (name, node) in &cluster.nodes {
+    for (name, node) in cluster.nodes.iter().take(nodes_max) {
         let is_named = narrowed.as_ref().is_none_or(|only| only.contains(name));
         if !is_named {
             let not_named = Reason::NotNamed { nominee_rejected_by };
@@ -86,7 +101,7 @@ pub fn decide(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Decision {
     if feasible.is_empty() {
         return Decision::Rejected(Rejection::of_nodes(rejected));
     }
-    place(rules, cluster, pod, feasible)
+    place(question, feasible, rejected)
 }
 
 /// Why the Pod cannot be on this Node; empty when it can. Pods of at least its priority that
@@ -97,51 +112,69 @@ pub fn filter(
     pod: &ClusterPod,
     node: &ClusterNode,
 ) -> Vec<Reason> {
+    filter_without(rules, cluster, pod, node, &[])
+}
+
+/// The same, were some Pods of the Node gone.
+pub fn filter_without(
+    rules: &Rules,
+    cluster: &Cluster,
+    pod: &ClusterPod,
+    node: &ClusterNode,
+    gone: &[&ClusterPod],
+) -> Vec<Reason> {
     match screen(rules, cluster, pod) {
         Screening::Rejected(reason) => vec![reason],
         Screening::Failed(Failure { plugin, why }) => vec![Reason::Unparsable { plugin, why }],
-        Screening::Passed { only: Some(only) } if !only.contains(&node.node.name) => {
+        Screening::Passed { only: Some(only), .. } if !only.contains(&node.node.name) => {
             vec![Reason::NotNamed { nominee_rejected_by: None }]
         }
-        Screening::Passed { .. } => Trial::new(rules, cluster, pod, node).rejections(),
+        Screening::Passed { prepared, .. } => {
+            let mut trial = Question { rules, cluster, pod, prepared: &prepared }.on(node);
+            trial.changes.extend(gone.iter().map(|gone| Change::Remove(gone)));
+            trial.rejections()
+        }
     }
 }
 
 /// What can be said of the Pod before any Node is looked at (kube-scheduler's PreFilter).
-enum Screening {
+pub(crate) enum Screening {
     Passed {
         /// The Nodes that its affinity names, when it names any.
         only: Option<BTreeSet<NodeName>>,
+        prepared: Box<Prepared>,
     },
     Rejected(Reason),
     Failed(Failure),
 }
 
-fn screen(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Screening {
+pub(crate) fn screen(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Screening {
     let required = pod.node_affinity.required.as_ref();
     let only = required.and_then(model::NodeSelector::named_nodes);
     if only.as_ref().is_some_and(BTreeSet::is_empty) {
         return Screening::Rejected(Reason::NodeNamesConflict);
     }
-    if let Err(why) = constraints(rules, cluster, pod, WhenUnsatisfiable::DoNotSchedule) {
-        return Screening::Failed(Failure { plugin: Plugin::PodTopologySpread, why });
-    }
+    let prepared = match Prepared::new(rules, cluster, pod) {
+        Ok(prepared) => Box::new(prepared),
+        Err(why) => {
+            return Screening::Failed(Failure { plugin: Plugin::PodTopologySpread, why });
+        }
+    };
     if let Some(why) = pod.pod_affinity.error() {
         let plugin = Plugin::InterPodAffinity;
         return Screening::Rejected(Reason::Unparsable { plugin, why: why.clone() });
     }
-    Screening::Passed { only }
+    Screening::Passed { only, prepared }
 }
 
 fn place(
-    rules: &Rules,
-    cluster: &Cluster,
-    pod: &ClusterPod,
+    Question { rules, cluster, pod, .. }: Question<'_>,
     feasible: BTreeSet<NodeName>,
+    rejected: BTreeMap<NodeName, Vec<Reason>>,
 ) -> Decision {
     if feasible.len() == 1 {
         let best = feasible.clone();
-        return Decision::Placed(Placement { feasible, scores: BTreeMap::new(), best });
+        return Decision::Placed(Placement { feasible, scores: BTreeMap::new(), best, rejected });
     }
     let scores = match score(rules, cluster, pod, &feasible) {
         Ok(scores) => scores,
@@ -152,5 +185,5 @@ fn place(
     let highest = scores.values().map(|score| score.total).max();
     let best = scores.iter().filter(|(_, score)| Some(score.total) == highest);
     let best = best.map(|(name, _)| name.clone()).collect();
-    Decision::Placed(Placement { feasible, scores, best })
+    Decision::Placed(Placement { feasible, scores, best, rejected })
 }

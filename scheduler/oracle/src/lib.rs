@@ -20,6 +20,7 @@ mod decide;
 mod filters;
 mod node_use;
 mod preemption;
+mod prepared;
 mod reason;
 mod rejection;
 mod rules;
@@ -33,13 +34,13 @@ mod testkit;
 #[cfg(test)]
 mod tests;
 
-pub use cluster::{Cluster, ServiceSelector};
-pub use decide::{Decision, Failure, Placement, decide, filter};
-pub use preemption::{Candidate, Ineligible, Preemption, Refusal, preempt};
+pub use cluster::Cluster;
+pub use decide::{Decision, Failure, Placement, decide, decide_among, filter, filter_without};
+pub use preemption::{Candidate, Ineligible, Preemption, Refusal, preempt, preempt_after};
 pub use reason::{Plugin, Reason};
 pub use rejection::Rejection;
 pub use rules::{
     DefaultSpread, ResourceWeight, Rules, ScoringStrategy, ShapePoint, Weights, cpu_and_memory,
 };
 pub use scores::{NodeScore, PluginScore, ScoreError, score};
-pub use wake::rejection_may_have_changed;
+pub use wake::{Chances, rejection_may_have_changed};

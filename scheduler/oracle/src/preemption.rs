@@ -13,6 +13,7 @@ use model::{
 
 use crate::cluster::Cluster;
 use crate::decide::{Decision, decide};
+use crate::prepared::{Prepared, Question};
 use crate::reason::Reason;
 use crate::rejection::{Rejection, counts, nodes_available};
 use crate::rules::Rules;
@@ -120,7 +121,8 @@ pub fn preempt(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Preemption
     }
 }
 
-pub(crate) fn preempt_after(
+/// The same, when the rejection is known already.
+pub fn preempt_after(
     rules: &Rules,
     cluster: &Cluster,
     pod: &ClusterPod,
@@ -132,11 +134,13 @@ pub(crate) fn preempt_after(
     if let Some(why) = ineligible(cluster, pod, rejection) {
         return Preemption::NotEligible(why);
     }
+    let Ok(prepared) = Prepared::new(rules, cluster, pod) else { return Preemption::NotTried };
+    let question = Question { rules, cluster, pod, prepared: &prepared };
     let (mut candidates, mut refusals) = (BTreeMap::new(), BTreeMap::new());
     let resolvable: BTreeSet<&NodeName> = rejection.resolvable().collect();
     for (name, node) in &cluster.nodes {
         let outcome = if resolvable.contains(name) {
-            candidate(Trial::new(rules, cluster, pod, node))
+            candidate(question.on(node))
         } else {
             Err(Refusal::NotHelpful)
         };
@@ -153,21 +157,37 @@ pub(crate) fn preempt_after(
     Preemption::Possible { candidates, best }
 }
 
+/// Whether the Pod may preempt now: while its victims are on their way out, it waits for them.
+pub(crate) fn may_preempt(question: Question<'_>) -> bool {
+    let Question { cluster, pod, .. } = question;
+    let nominated = pod.nominated_node.as_ref().and_then(|name| cluster.nodes.get(name));
+    let waits = nominated.is_some_and(|node| {
+        let reasons = question.on(node).rejections();
+        let may_still_help = !reasons.iter().any(Reason::is_unresolvable);
+        may_still_help && has_leaving_victims(cluster, pod, &node.node.name)
+    });
+    pod.preemption_policy != PreemptionPolicy::Never && !waits
+}
+
+fn has_leaving_victims(cluster: &Cluster, pod: &ClusterPod, node: &NodeName) -> bool {
+    cluster.pods_on(node).any(|other| {
+        other.priority < pod.priority && other.deletion == Deletion::TerminatingByPreemption
+    })
+}
+
 fn ineligible(cluster: &Cluster, pod: &ClusterPod, rejection: &Rejection) -> Option<Ineligible> {
     if pod.preemption_policy == PreemptionPolicy::Never {
         return Some(Ineligible::PolicyNever);
     }
     let nominated = pod.nominated_node.as_ref()?;
     let may_still_help = rejection.resolvable().any(|name| name == nominated);
-    let leaving = cluster.pods_on(nominated).any(|other| {
-        other.priority < pod.priority && other.deletion == Deletion::TerminatingByPreemption
-    });
+    let leaving = has_leaving_victims(cluster, pod, nominated);
     (may_still_help && leaving).then_some(Ineligible::VictimsTerminating)
 }
 
 /// Takes away everyone of lower priority, then puts back whoever can stay: first those that a
 /// budget protects, then the others, the most important first.
-fn candidate(mut trial: Trial<'_>) -> Result<Candidate, Refusal> {
+pub(crate) fn candidate(mut trial: Trial<'_>) -> Result<Candidate, Refusal> {
     let pod = trial.pod;
     let on_node = trial.cluster.pods_on(&trial.node.node.name);
     let mut potential: Vec<&ClusterPod> =
@@ -223,14 +243,14 @@ fn started_at(pod: &ClusterPod) -> i64 {
 /// Those whose disruption would violate a budget, and the others. Budgets are used up in the
 /// order of importance. A Pod without labels is in no budget, and `{}` protects nobody.
 fn split_by_budgets<'a>(
-    budgets: &[PodDisruptionBudget],
+    budgets: &BTreeMap<ObjectKey, PodDisruptionBudget>,
     pods: &[&'a ClusterPod],
 ) -> (Vec<&'a ClusterPod>, Vec<&'a ClusterPod>) {
     let mut allowed: Vec<i64> =
-        budgets.iter().map(|budget| i64::from(budget.disruptions_allowed)).collect();
+        budgets.values().map(|budget| i64::from(budget.disruptions_allowed)).collect();
     let mut violates = |pod: &ClusterPod| {
         let mut violated = false;
-        for (budget, allowed) in budgets.iter().zip(&mut allowed) {
+        for (budget, allowed) in budgets.values().zip(&mut allowed) {
             let counts = budget.key.namespace == *pod.namespace()
                 && !pod.labels.is_empty()
                 && !budget.selector.is_everything()

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use model::SelectorError;
+use model::{ObjectRef, SelectorError};
 
 /// The plugins of kube-scheduler that the oracle speaks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,6 +12,8 @@ pub enum Plugin {
     NodeName,
     TaintToleration,
     NodeAffinity,
+    /// Ours, not kube-scheduler's.
+    Corridor,
     NodePorts,
     NodeResourcesFit,
     PodTopologySpread,
@@ -45,6 +47,10 @@ pub enum Reason {
     },
     /// The Pod's affinity names Nodes, and no Node can be all of them.
     NodeNamesConflict,
+    /// What the Pod refers to cannot be used at this Node.
+    OutOfReach {
+        object: ObjectRef,
+    },
     HostPorts,
     TooManyPods,
     Insufficient {
@@ -75,6 +81,7 @@ impl Reason {
             | Self::EnforcedNodeAffinity
             | Self::NotNamed { .. }
             | Self::NodeNamesConflict => Plugin::NodeAffinity,
+            Self::OutOfReach { .. } => Plugin::Corridor,
             Self::HostPorts => Plugin::NodePorts,
             Self::TooManyPods | Self::Insufficient { .. } => Plugin::NodeResourcesFit,
             Self::TopologySpread | Self::TopologySpreadLabelMissing => Plugin::PodTopologySpread,
@@ -102,6 +109,7 @@ impl Reason {
             | Self::EnforcedNodeAffinity
             | Self::NotNamed { .. }
             | Self::NodeNamesConflict
+            | Self::OutOfReach { .. }
             | Self::TopologySpreadLabelMissing
             | Self::PodAffinity
             | Self::DeclaredFeatures
@@ -126,6 +134,9 @@ impl fmt::Display for Reason {
                 return write!(f, "node(s) didn't satisfy plugin(s) [{}]", names.join(" "));
             }
             Self::NodeNamesConflict => "pod affinity terms conflict",
+            Self::OutOfReach { object } => {
+                return write!(f, "node(s) didn't match the node selector of {object}");
+            }
             Self::HostPorts => "node(s) didn't have free ports for the requested pod ports",
             Self::TooManyPods => "Too many pods",
             Self::Insufficient { resource, .. } => return write!(f, "Insufficient {resource}"),

@@ -4,6 +4,7 @@ use model::{ClusterNode, ClusterPod};
 
 use crate::cluster::Cluster;
 use crate::filters::FILTERS;
+use crate::prepared::Prepared;
 use crate::reason::Reason;
 use crate::rules::Rules;
 
@@ -31,20 +32,12 @@ pub(crate) struct Trial<'a> {
     pub rules: &'a Rules,
     pub cluster: &'a Cluster,
     pub pod: &'a ClusterPod,
+    pub prepared: &'a Prepared,
     pub node: &'a ClusterNode,
     pub changes: Vec<Change<'a>>,
 }
 
-impl<'a> Trial<'a> {
-    pub fn new(
-        rules: &'a Rules,
-        cluster: &'a Cluster,
-        pod: &'a ClusterPod,
-        node: &'a ClusterNode,
-    ) -> Self {
-        Self { rules, cluster, pod, node, changes: Vec::new() }
-    }
-
+impl Trial<'_> {
     /// Why not; empty when the Pod can be there. The Pod must fit both with and without the Pods
     /// that were promised the Node: they may come, and they may end up elsewhere.
     pub fn rejections(&self) -> Vec<Reason> {

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use model::{ClusterPod, NodeName};
+use model::{ClusterNode, ClusterPod, NodeName};
 
 use crate::cluster::Cluster;
-use crate::decide::{Decision, decide};
-use crate::preemption::preempt_after;
+use crate::decide::{Screening, screen};
+use crate::preemption::{candidate, may_preempt};
+use crate::prepared::Question;
+use crate::reason::Reason;
 use crate::rules::Rules;
 
 /// Whether a Pod that was rejected in `before` is worth another attempt in `after`: a Node takes
@@ -17,29 +19,62 @@ pub fn rejection_may_have_changed(
     after: &Cluster,
     pod: &ClusterPod,
 ) -> bool {
-    let (before, after) = (Chances::of(rules, before, pod), Chances::of(rules, after, pod));
-    let is_new = |now: &BTreeSet<NodeName>, then: &BTreeSet<NodeName>| !now.is_subset(then);
-    is_new(&after.feasible, &before.feasible) || is_new(&after.preemptible, &before.preemptible)
+    Chances::of(rules, after, pod).exceed(&Chances::of(rules, before, pod))
 }
 
-/// The Nodes that take the Pod, and those that would after a preemption.
-#[derive(Default)]
-struct Chances {
-    feasible: BTreeSet<NodeName>,
-    preemptible: BTreeSet<NodeName>,
+/// The Nodes that take a Pod, and those that would after a preemption. Each Node by itself: what
+/// becomes of one says nothing about another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chances {
+    pub feasible: BTreeSet<NodeName>,
+    pub preemptible: BTreeSet<NodeName>,
 }
 
 impl Chances {
-    fn of(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Self {
-        match decide(rules, cluster, pod) {
-            Decision::Placed(placement) => Self { feasible: placement.feasible, ..Self::default() },
-            Decision::Rejected(rejection) => {
-                let preemption = preempt_after(rules, cluster, pod, &rejection);
-                let nodes = preemption.candidates().into_iter().flatten();
-                let preemptible = nodes.map(|(name, _)| name.clone()).collect();
-                Self { preemptible, ..Self::default() }
+    /// None for a Pod that cannot be understood.
+    pub fn of(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Self {
+        let mut chances = Self::default();
+        chances.look_at(rules, cluster, pod, cluster.nodes.values());
+        chances
+    }
+
+    /// Looks at one Node again, which need not exist any more.
+    pub fn recheck(&mut self, rules: &Rules, cluster: &Cluster, pod: &ClusterPod, node: &NodeName) {
+        self.feasible.remove(node);
+        self.preemptible.remove(node);
+        self.look_at(rules, cluster, pod, cluster.nodes.get(node).into_iter());
+    }
+
+    /// Whether there is a Node among these that was not among those.
+    pub fn exceed(&self, before: &Self) -> bool {
+        !self.feasible.is_subset(&before.feasible)
+            || !self.preemptible.is_subset(&before.preemptible)
+    }
+
+    fn look_at<'a>(
+        &mut self,
+        rules: &'a Rules,
+        cluster: &'a Cluster,
+        pod: &'a ClusterPod,
+        nodes: impl Iterator<Item = &'a ClusterNode>,
+    ) {
+        let Screening::Passed { only, prepared } = screen(rules, cluster, pod) else { return };
+        let question = Question { rules, cluster, pod, prepared: &prepared };
+        let may_preempt = may_preempt(question);
+        for node in nodes {
+            let name = &node.node.name;
+            if only.as_ref().is_some_and(|only| !only.contains(name)) {
+                continue;
             }
-            Decision::Failed(_) => Self::default(),
+            let reasons = question.on(node).rejections();
+            if reasons.is_empty() {
+                self.feasible.insert(name.clone());
+            } else if !reasons.iter().any(Reason::is_unresolvable)
+                && may_preempt
+                && candidate(question.on(node)).is_ok()
+            {
+                self.preemptible.insert(name.clone());
+            }
         }
     }
 }

@@ -164,7 +164,6 @@ mod tests {
             node: "n1".into(),
             spec: Arc::new(PodSpec {
                 namespace: "a".into(),
-                priority: 0,
                 shape: Arc::default(),
                 needs: Vec::new(),
                 failure_policy: None,

@@ -52,6 +52,7 @@ mod tests {
             uid: "u".into(),
             resource_version: "7".into(),
             message: "m".into(),
+            nominated_node: None,
             first: true,
         };
         let first = patch(&held);

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use crds::annotations::{EXPECTED_END, GRANT};
 use jiff::Timestamp;
 use model::{
-    Assignment, DeclaredBy, DeclaredEnd, FailurePolicy, Hold, Need, NodeName, Pod, PodSpec, PodUid,
-    Shape, Toleration, TolerationOperator,
+    Assignment, DeclaredBy, DeclaredEnd, Deletion, FailurePolicy, Hold, Need, NodeName, Pod,
+    PodRequests, PodSpec, PodUid, Shape, Toleration, TolerationOperator,
 };
 
 use super::grant::parse_grant;
@@ -22,13 +22,19 @@ pub(crate) fn pod(wire: WirePod) -> Option<Pod> {
         (wire.metadata.uid.clone()?, wire.metadata.resource_version.clone()?);
     let key = key(&wire.metadata);
     let created = wire.metadata.creation_timestamp.as_ref();
-    let waiting = matches!(assignment, Assignment::Waiting | Assignment::NotNow);
+    let waiting = matches!(assignment, Assignment::Waiting | Assignment::Gated { .. });
     let asked = if waiting { asked(&wire) } else { Asked::default() };
     let shape = Shape {
-        requests: requests(&wire, Unrequested::CountsNothing),
-        scored_requests: requests(&wire, Unrequested::CountsDefaults),
+        priority: wire.spec.priority.unwrap_or(0),
+        requests: PodRequests {
+            asked: requests(&wire, Unrequested::CountsNothing),
+            held: requests(&wire, Unrequested::CountsNothing),
+            held_in_scores: requests(&wire, Unrequested::CountsDefaults),
+            asked_in_scores: requests(&wire, Unrequested::CountsDefaults),
+        },
         tolerations: wire.spec.tolerations.iter().filter_map(toleration).collect(),
         node_selector: labels(wire.spec.node_selector.clone()),
+        ..Shape::default()
     };
     let declared_end = declared_end(&wire);
     let shape = Arc::new(shape);
@@ -38,7 +44,6 @@ pub(crate) fn pod(wire: WirePod) -> Option<Pod> {
     Some(Pod {
         spec: Arc::new(PodSpec {
             namespace: key.namespace.clone(),
-            priority: wire.spec.priority.unwrap_or(0),
             shape,
             needs: asked.needs,
             failure_policy: asked.failure_policy,
@@ -51,6 +56,9 @@ pub(crate) fn pod(wire: WirePod) -> Option<Pod> {
         assignment,
         condition_message: unscheduled.map(|condition| condition.message.into()),
         declared_end,
+        nominated_node: None,
+        started_at_unix_s: None,
+        deletion: Deletion::None,
     })
 }
 
@@ -83,8 +91,12 @@ fn assignment(wire: &WirePod) -> Option<Assignment> {
     if spec.scheduler_name != crds::SCHEDULER_NAME {
         return None;
     }
-    let not_now = wire.metadata.deletion_timestamp.is_some() || !spec.scheduling_gates.is_empty();
-    Some(if not_now { Assignment::NotNow } else { Assignment::Waiting })
+    if wire.metadata.deletion_timestamp.is_some() {
+        return Some(Assignment::Leaving);
+    }
+    let gates: Vec<Arc<str>> =
+        spec.scheduling_gates.iter().map(|gate| gate.name.as_str().into()).collect();
+    Some(if gates.is_empty() { Assignment::Waiting } else { Assignment::Gated { gates } })
 }
 
 /// What the annotations ask for, and what keeps the Pod from being placed whatever they ask.
@@ -174,11 +186,11 @@ mod tests {
     #[test]
     fn gates_and_deletion_put_a_pod_off_and_an_end_ends_it() {
         let gated = wire(|object| object["spec"]["schedulingGates"] = json!([{"name": "g"}]));
-        assert_eq!(gated.unwrap().assignment, Assignment::NotNow);
+        assert_eq!(gated.unwrap().assignment, Assignment::Gated { gates: vec!["g".into()] });
         let leaving = wire(|object| {
             object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         });
-        assert_eq!(leaving.unwrap().assignment, Assignment::NotNow);
+        assert_eq!(leaving.unwrap().assignment, Assignment::Leaving);
         let ended = wire(|object| {
             object["spec"]["nodeName"] = json!("n1");
             object["status"]["phase"] = json!("Succeeded");

@@ -29,7 +29,7 @@ pub(crate) struct WirePodSpec {
     pub init_containers: Vec<WireContainer>,
     pub overhead: BTreeMap<String, String>,
     pub resources: WireResourceLists,
-    pub scheduling_gates: Vec<IgnoredAny>,
+    pub scheduling_gates: Vec<WireGate>,
     pub affinity: WireAffinity,
     pub topology_spread_constraints: Vec<IgnoredAny>,
     pub resource_claims: Vec<IgnoredAny>,
@@ -39,6 +39,12 @@ pub(crate) struct WirePodSpec {
     pub host_network: bool,
     pub host_users: Option<bool>,
     pub active_deadline_seconds: Option<i64>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct WireGate {
+    pub name: String,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

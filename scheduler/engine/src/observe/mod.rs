@@ -1,9 +1,10 @@
 //! What each event means.
 
+mod cluster;
 mod objects;
 mod pods;
 
-use model::{Assignment, Node, PodUid};
+use model::{Assignment, PodUid};
 
 use crate::decision::Report;
 use crate::engine::Engine;
@@ -16,10 +17,7 @@ impl Engine {
     pub(crate) fn observe(&mut self, event: Event) {
         match event {
             Event::NodeSeen(node) => self.node_seen(node),
-            Event::NodeGone(name) => {
-                self.nodes.remove(&name);
-                self.room_changes += 1;
-            }
+            Event::NodeGone(name) => self.node_gone(&name),
             Event::PodSeen(pod) => self.pod_seen(pod),
             Event::PodGone(uid) => self.pod_gone(&uid),
             Event::ObjectSeen(object) => self.object_seen(object),
@@ -37,15 +35,29 @@ impl Engine {
                 self.policy_changed(&policy.namespace);
             }
             Event::NamespaceSeen { name, labels } => {
-                if self.objects.namespace_seen(name, &labels) {
+                if self.objects.namespace_seen(name.clone(), &labels) {
                     self.domains_changed();
                 }
+                self.namespace_labels_seen(name, labels);
             }
             Event::NamespaceGone(name) => {
                 if self.objects.namespace_gone(&name) {
                     self.domains_changed();
                 }
+                self.namespace_labels_gone(&name);
             }
+            Event::BudgetSeen(budget) => self.cluster.insert_budget(budget),
+            Event::BudgetGone(key) => {
+                self.cluster.budgets.remove(&key);
+            }
+            Event::ServiceSeen { service, selector } => self.service_seen(service, selector),
+            Event::ServiceGone(service) => self.service_gone(&service),
+            Event::OwnerSeen { namespace, owner, selector } => {
+                self.owner_seen(namespace, owner, selector);
+            }
+            Event::OwnerGone { namespace, owner } => self.owner_gone(namespace, owner),
+            Event::EvictionStepDone { victim, step } => self.eviction_step_done(&victim, step),
+            Event::EvictionFailed { victim } => self.eviction_failed(&victim),
             Event::BackendSeen { kind, age } => self.backend_seen(kind, age),
             Event::BackendGone(kind) => {
                 self.objects.backend_gone(kind);
@@ -63,15 +75,6 @@ impl Engine {
                     self.move_to(&uid, Stage::Binding { outcome_unclear: true });
                 }
             }
-        }
-    }
-
-    fn node_seen(&mut self, node: Node) {
-        let name = node.name.clone();
-        let before = self.nodes.insert(name.clone(), node);
-        if before.as_ref() != self.nodes.get(&name) {
-            self.room_changes += 1;
-            self.wake_parked(&name);
         }
     }
 
@@ -104,7 +107,7 @@ impl Engine {
         record.failures = record.failures.saturating_add(1);
         record.not_before = self.now + backoff_after(record.failures);
         let place_again = record.pod.assignment == Assignment::Waiting;
-        record.order = record.order.with_priority(record.pod.spec.priority);
+        record.order = record.order.with_priority(record.pod.spec.shape.priority);
         self.move_to(uid, if place_again { Stage::Backoff } else { Stage::Resting });
         if !place_again {
             self.forget_in_line(uid);

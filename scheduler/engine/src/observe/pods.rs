@@ -16,6 +16,11 @@ impl Engine {
             self.pod_gone(&earlier);
         }
         let uid = pod.uid.clone();
+        if pod.assignment == Assignment::Foreign {
+            self.foreign_seen(&pod);
+            return;
+        }
+        self.foreign_gone(&uid);
         self.uids.insert(pod.key.clone(), uid.clone());
         let is_new = !self.pods.contains_key(&uid);
         if is_new {
@@ -25,17 +30,18 @@ impl Engine {
             Assignment::Bound { node, grant } => {
                 let granted = grant.iter().flat_map(Grant::parts).cloned().collect();
                 let holder = Holder { uid: uid.clone(), key: pod.key.clone() };
-                let shape = pod.spec.shape.clone();
-                self.pod_bound(pod, Holding { holder, node, shape, granted });
+                self.pod_bound(pod, Holding { holder, node, granted });
             }
             Assignment::Finished => self.pod_rests(pod, Stage::Finished),
-            Assignment::NotNow => self.pod_rests(pod, Stage::Resting),
+            Assignment::Gated { .. } | Assignment::Leaving | Assignment::Foreign => {
+                self.pod_rests(pod, Stage::Resting);
+            }
             Assignment::Waiting => self.pod_waits(pod, is_new),
         }
     }
 
     fn insert_record(&mut self, pod: &Pod) {
-        let order = Order::new(pod.spec.priority, pod.created_at_unix_s, self.pods_seen);
+        let order = Order::new(pod.spec.shape.priority, pod.created_at_unix_s, self.pods_seen);
         self.pods_seen += 1;
         let record = Record {
             pod: Arc::new(pod.clone()),
@@ -45,7 +51,9 @@ impl Engine {
             failures: 0,
             not_before: self.now,
             first_seen: self.now,
-            woken_for: None,
+            nominated: None,
+            parked_as: None,
+            woken_as: None,
             rejection: None,
             report: ReportState::default(),
         };
@@ -81,6 +89,7 @@ impl Engine {
             self.holdings_changed(&holding);
         }
         self.move_to(&uid, Stage::Bound(holding.node.clone()));
+        self.reflect(&uid);
         if let Some(before) = before.filter(|before| *before != holding) {
             self.wake_after_release(&before);
         }
@@ -129,12 +138,16 @@ impl Engine {
             self.move_to(&uid, Stage::Resting);
         }
         let Some(record) = self.pods.get_mut(&uid) else { return };
-        record.order = record.order.with_priority(pod.spec.priority);
+        record.order = record.order.with_priority(pod.spec.shape.priority);
         record.failures = 0;
         record.not_before = self.now;
         record.rejection = None;
+        if is_new {
+            record.nominated.clone_from(&pod.nominated_node);
+        }
         record.pod = Arc::new(pod);
         self.move_to(&uid, Stage::Active);
+        self.reflect(&uid);
     }
 
     /// Should the Binding be refused, the Pod goes on as it is now.
@@ -150,9 +163,12 @@ impl Engine {
         if let Some(record) = self.pods.get_mut(&uid) {
             record.pod = Arc::new(pod);
         }
+        self.reflect(&uid);
     }
 
     pub(super) fn pod_gone(&mut self, uid: &PodUid) {
+        self.foreign_gone(uid);
+        self.evictions.forget(uid);
         self.leave_for_good(uid, Stage::Finished);
         let Some(record) = self.pods.remove(uid) else { return };
         *self.stats.of_stage(&record.stage) -= 1;
@@ -165,7 +181,7 @@ impl Engine {
     /// Takes the Pod out of whatever line it stands in or was released from.
     fn stop_waiting(&mut self, uid: &PodUid) {
         let Some(record) = self.pods.get_mut(uid) else { return };
-        let (order, woken_for) = (record.order, record.woken_for.take());
+        let (order, woken_as) = (record.order, record.woken_as.take());
         let spec = record.pod.spec.clone();
         if !record.stage.is_waiting() {
             return;
@@ -175,8 +191,8 @@ impl Engine {
             self.objects.with_line(&need.object, |line| line.forget(order));
             self.release_line(&need.object);
         }
-        if let Some(node) = woken_for {
-            self.wake_parked(&node);
+        if let Some(kind) = woken_as {
+            self.turn_ended(&kind, uid);
         }
     }
 
@@ -185,6 +201,7 @@ impl Engine {
         self.stop_waiting(uid);
         self.move_to(uid, to);
         self.give_back(uid);
+        self.reflect(uid);
         self.forget_in_line(uid);
     }
 
@@ -201,11 +218,11 @@ impl Engine {
         };
         self.ledger.release(&holding);
         self.holdings_changed(&holding);
+        self.reflect(uid);
         self.wake_after_release(&holding);
     }
 
     pub(crate) fn holdings_changed(&mut self, holding: &Holding) {
-        self.room_changes += 1;
         for granted in &holding.granted {
             if let Some(object) = self.objects.ref_of(&granted.uid) {
                 self.uses.changed(object);

@@ -45,7 +45,7 @@ fn an_older_sight_of_a_bound_pod_does_not_place_it_twice() {
     world.see(pod().build());
     assert_eq!(world.bind_all(), ["p"]);
     world.see(pod().build());
-    world.see(pod().assigned(Assignment::NotNow).build());
+    world.see(pod().assigned(Assignment::Leaving).build());
     assert!(world.bind_all().is_empty());
 }
 

@@ -4,9 +4,11 @@ mod binds;
 mod bundles;
 mod corridor_line;
 mod nodes;
+mod preemption;
 mod properties;
 mod reports;
 mod uses;
+mod wakeups;
 mod when;
 
 use std::time::Duration;
@@ -59,7 +61,7 @@ impl World {
     pub fn decide(&mut self) -> Vec<Bind> {
         let mut binds = Vec::new();
         loop {
-            match self.engine.poll(self.now, Work { attempts_max: 3 }) {
+            match self.engine.poll(self.now, Work { attempts_max: 3, nodes_max: usize::MAX }) {
                 Poll::Bind(bind) => binds.push(bind),
                 Poll::Yield => {}
                 Poll::Idle => return binds,

@@ -95,7 +95,9 @@ fn pods_of_other_schedulers_count_as_usage() {
 #[test]
 fn gated_and_leaving_pods_are_not_placed() {
     let mut world = World::with_nodes(1);
-    world.see(PodBuilder::new("gated").assigned(Assignment::NotNow).build());
+    world.see(
+        PodBuilder::new("gated").assigned(Assignment::Gated { gates: vec!["g".into()] }).build(),
+    );
     assert!(world.bind_all().is_empty());
     world.see(PodBuilder::new("gated").build());
     assert_eq!(world.bind_all(), ["gated"]);

@@ -139,7 +139,7 @@ impl History {
                 *self.deleted.entry(*number).or_default() += 1;
             }
             Step::PodFinished(number) => self.reassign(*number, Assignment::Finished),
-            Step::PodRests(number) => self.reassign(*number, Assignment::NotNow),
+            Step::PodRests(number) => self.reassign(*number, Assignment::Leaving),
             Step::Reports { outcomes } => self.report(outcomes),
             Step::Object { number, achievable, phase, floor } => {
                 let entry = self.generations.entry(*number).or_insert((0, 0));
@@ -265,15 +265,18 @@ impl History {
         let mut gbps: BTreeMap<String, Amount> = BTreeMap::new();
         for record in engine.pods.values() {
             let Some(holding) = &record.holding else { continue };
-            *cpu.entry(holding.node.to_string()).or_default() += holding.shape.requests.cpu_milli;
+            *cpu.entry(holding.node.to_string()).or_default() +=
+                record.pod.spec.shape.requests.held.cpu_milli;
             for granted in &holding.granted {
                 let sum = gbps.entry(granted.uid.to_string()).or_default();
                 *sum = sum.saturating_add(granted.amount);
             }
         }
         for (node, used) in &cpu {
-            let counted = engine.ledger.node(&node.as_str().into()).unwrap();
-            assert_eq!(counted.requests.cpu_milli, *used, "the ledger's sum for {node}");
+            let name = node.as_str().into();
+            let on_node = engine.cluster.pods_on(&name);
+            let counted: i64 = on_node.map(|pod| pod.requests.held.cpu_milli).sum();
+            assert_eq!(counted, *used, "what the Pods on {node} hold");
         }
         for (object, used) in &gbps {
             assert_eq!(engine.ledger.reserved(&object.as_str().into()), *used, "{object}");
@@ -292,6 +295,8 @@ impl History {
         assert_eq!(engine.objects.with_lines(), [], "lines in which nobody stands");
         assert_eq!(engine.stats().active, 0);
         assert!(engine.ledger.is_empty(), "{:?}", engine.ledger);
+        assert!(engine.cluster.pods().is_empty(), "{:?}", engine.cluster.pods());
+        assert_eq!(engine.stats().woken_by_sweep, 0, "every wake-up has its event");
     }
 
     fn nobody_who_fits_is_left_waiting(&self) {

@@ -92,7 +92,9 @@ fn a_pod_that_waits_for_nothing_could_start_now() {
     assert_eq!((estimate.earliest_unix_s, estimate.confidence), (Some(NOW), Confidence::Declared));
     world.bind_all();
     assert_eq!(when(&world, "p").earliest_unix_s, None, "it has started");
-    world.see(PodBuilder::new("gated").assigned(Assignment::NotNow).build());
+    world.see(
+        PodBuilder::new("gated").assigned(Assignment::Gated { gates: vec!["g".into()] }).build(),
+    );
     assert_eq!(when(&world, "gated").confidence, Confidence::Unknown);
     world.handle(Event::PodGone("uid-p".into()));
     assert!(world.engine.when(&key("p"), NOW).is_none());

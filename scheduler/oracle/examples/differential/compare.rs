@@ -190,7 +190,7 @@ impl Findings {
 
 /// kube-scheduler does not delete those who are already on their way out.
 fn to_delete(cluster: &Cluster, candidate: &Candidate) -> Vec<String> {
-    let victims = candidate.victims.iter().filter_map(|uid| cluster.pods.get(uid));
+    let victims = candidate.victims.iter().filter_map(|uid| cluster.pods().get(uid));
     let staying = victims.filter(|pod| !pod.deletion.is_terminating());
     staying.map(|pod| format!("{}/{}", pod.key.namespace, pod.key.name)).collect()
 }

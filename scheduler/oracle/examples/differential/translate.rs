@@ -7,10 +7,10 @@ mod rules;
 mod terms;
 
 use model::{
-    ClusterNode, ClusterPod, Effect, Node, NodeImage, ObjectKey, PodDisruptionBudget, Quantity,
-    Taint, resources,
+    ClusterNode, ClusterPod, Effect, Labels, Node, NodeImage, ObjectKey, Owner, OwnerKind,
+    PodDisruptionBudget, Quantity, Taint, resources,
 };
-use oracle::{Cluster, ServiceSelector};
+use oracle::Cluster;
 use serde_json::Value;
 
 use fields::{int, items, labels, resource_list, small_int, text, texts};
@@ -24,19 +24,29 @@ pub fn cluster(case: &Value) -> Cluster {
         let metadata = &namespace["metadata"];
         cluster.namespaces.insert(text(&metadata["name"]).into(), labels(&metadata["labels"]));
     }
-    cluster.budgets = items(&case["budgets"]).iter().map(budget).collect();
+    for budget in items(&case["budgets"]).iter().map(budget) {
+        cluster.insert_budget(budget);
+    }
     cluster.services = items(&case["services"]).iter().map(service).collect();
+    for replica_set in items(&case["replicaSets"]) {
+        let (namespace, name) = key(replica_set);
+        let owner = Owner { kind: OwnerKind::ReplicaSet, name: name.into() };
+        let selector = label_selector(&replica_set["spec"]["selector"]);
+        cluster.owners.insert((namespace.into(), owner), selector);
+    }
     cluster
+}
+
+fn key(object: &Value) -> (&str, &str) {
+    (text(&object["metadata"]["namespace"]), text(&object["metadata"]["name"]))
 }
 
 /// The Pod to schedule.
 pub fn incoming(case: &Value) -> ClusterPod {
     let mut incoming = pod::pod(&case["pod"]);
     let owner = &case["pod"]["metadata"]["ownerReferences"][0]["name"];
-    let mut replica_sets = items(&case["replicaSets"]).iter();
-    if let Some(replica_set) = replica_sets.find(|it| it["metadata"]["name"] == *owner) {
-        incoming.owner_selector = label_selector(&replica_set["spec"]["selector"]);
-    }
+    let owner = owner.as_str().map(|name| Owner { kind: OwnerKind::ReplicaSet, name: name.into() });
+    incoming.owner = owner;
     incoming
 }
 
@@ -90,9 +100,7 @@ fn budget(budget: &Value) -> PodDisruptionBudget {
     }
 }
 
-fn service(service: &Value) -> ServiceSelector {
-    ServiceSelector {
-        namespace: text(&service["metadata"]["namespace"]).into(),
-        selector: labels(&service["spec"]["selector"]),
-    }
+fn service(service: &Value) -> (ObjectKey, Labels) {
+    let (namespace, name) = key(service);
+    (ObjectKey::new(namespace, name), labels(&service["spec"]["selector"]))
 }

@@ -1,5 +1,6 @@
 //! Required affinity and anti-affinity between Pods, in both directions.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,18 +14,16 @@ use crate::trial::Trial;
 
 pub(super) fn filter(trial: &Trial<'_>) -> Vec<Reason> {
     let own = &trial.pod.pod_affinity;
-    let mut counts = Counts::default();
-    for (placed, node) in trial.cluster.placed() {
-        counts.count(trial, placed, node, 1);
-    }
+    let placed = &trial.prepared.affinity;
     let idle = own.required.is_empty() && own.anti_required.is_empty();
-    if idle && counts.placed_anti.is_empty() {
+    if idle && placed.placed_anti.is_empty() {
         // kube-scheduler leaves the rule out for such a Pod, also against Pods that come in
         // thought only: the anti-affinity of a nominated Pod goes unseen.
         return Vec::new();
     }
+    let mut counts = Cow::Borrowed(placed);
     for (other, sign) in trial.changes.iter().map(|change| change.signed()) {
-        counts.count(trial, other, trial.node, sign);
+        counts.to_mut().count(trial.cluster, trial.pod, (other, trial.node), sign);
     }
     if !counts.affinity_holds(trial) {
         return vec![Reason::PodAffinity];
@@ -38,8 +37,8 @@ pub(super) fn filter(trial: &Trial<'_>) -> Vec<Reason> {
 /// How many Pods matter at each place, a place being a label of Nodes and its value.
 type Places = BTreeMap<(Arc<str>, Arc<str>), i64>;
 
-#[derive(Default)]
-struct Counts {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
     /// Pods that all affinity terms of the Pod mean together.
     affinity: Places,
     /// Pods that an anti-affinity term of the Pod means, once for each such term.
@@ -49,8 +48,21 @@ struct Counts {
 }
 
 impl Counts {
-    fn count(&mut self, trial: &Trial<'_>, other: &ClusterPod, node: &ClusterNode, sign: i64) {
-        let Trial { cluster, pod, .. } = trial;
+    pub fn of_placed(cluster: &Cluster, pod: &ClusterPod) -> Self {
+        let mut counts = Self::default();
+        for placed in cluster.placed() {
+            counts.count(cluster, pod, placed, 1);
+        }
+        counts
+    }
+
+    fn count(
+        &mut self,
+        cluster: &Cluster,
+        pod: &ClusterPod,
+        (other, node): (&ClusterPod, &ClusterNode),
+        sign: i64,
+    ) {
         let own = &pod.pod_affinity;
         if means_all(cluster, &own.required, other) {
             for term in &own.required {

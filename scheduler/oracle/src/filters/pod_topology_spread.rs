@@ -1,26 +1,46 @@
 //! The constraints with `whenUnsatisfiable: DoNotSchedule`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::WhenUnsatisfiable::DoNotSchedule;
+use model::{ClusterNode, ClusterPod, SelectorError};
 
+use crate::cluster::Cluster;
 use crate::reason::Reason;
+use crate::rules::Rules;
 use crate::spread::{Constraint, constraints, has_every_key};
 use crate::trial::Trial;
 
 /// Matching Pods by place. A place that counts but is empty is there with 0.
 type Domains = BTreeMap<Arc<str>, i64>;
 
+/// The constraints of a Pod, each with what it counts over the cluster.
+#[derive(Clone, Debug)]
+pub(crate) struct Spread {
+    all: Vec<Constraint>,
+    domains: Vec<Domains>,
+}
+
+impl Spread {
+    pub fn new(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Result<Self, SelectorError> {
+        let all = constraints(rules, cluster, pod, DoNotSchedule)?;
+        let domains = all.iter().map(|constraint| domains(cluster, pod, constraint, &all));
+        Ok(Self { domains: domains.collect(), all })
+    }
+}
+
 pub(super) fn filter(trial: &Trial<'_>) -> Vec<Reason> {
-    // What cannot be parsed fails the Pod before any Node is tried.
-    let constraints = constraints(trial.rules, trial.cluster, trial.pod, DoNotSchedule);
-    let constraints = constraints.unwrap_or_default();
-    for constraint in &constraints {
+    let Spread { all, domains } = &trial.prepared.spread;
+    for (constraint, domains) in all.iter().zip(domains) {
         let Some(here) = constraint.domain_of(trial.node) else {
             return vec![Reason::TopologySpreadLabelMissing];
         };
-        let domains = domains(trial, constraint, &constraints);
+        let mut domains = Cow::Borrowed(domains);
+        if !trial.changes.is_empty() && counts(trial.pod, trial.node, constraint, all) {
+            *domains.to_mut().entry(here.clone()).or_default() += changed_by(trial, constraint);
+        }
         let places = i64::try_from(domains.len()).unwrap_or(i64::MAX);
         let fewest = domains.values().copied().min().unwrap_or(0);
         let fewest = if places < constraint.min_domains { 0 } else { fewest };
@@ -35,17 +55,27 @@ pub(super) fn filter(trial: &Trial<'_>) -> Vec<Reason> {
 }
 
 /// Only Nodes that carry the keys of all constraints count.
-fn domains(trial: &Trial<'_>, constraint: &Constraint, all: &[Constraint]) -> Domains {
-    let counts = |node| has_every_key(node, all) && constraint.includes(trial.pod, node);
+fn counts(
+    pod: &ClusterPod,
+    node: &ClusterNode,
+    constraint: &Constraint,
+    all: &[Constraint],
+) -> bool {
+    has_every_key(node, all) && constraint.includes(pod, node)
+}
+
+fn domains(
+    cluster: &Cluster,
+    pod: &ClusterPod,
+    constraint: &Constraint,
+    all: &[Constraint],
+) -> Domains {
     let mut domains = Domains::new();
-    for node in trial.cluster.nodes.values().filter(|node| counts(node)) {
+    for node in cluster.nodes.values().filter(|node| counts(pod, node, constraint, all)) {
         if let Some(domain) = constraint.domain_of(node) {
             *domains.entry(domain.clone()).or_default() +=
-                constraint.matching_pods(trial.cluster, trial.pod, node);
+                constraint.matching_pods(cluster, pod, node);
         }
-    }
-    if let (true, Some(here)) = (counts(trial.node), constraint.domain_of(trial.node)) {
-        *domains.entry(here.clone()).or_default() += changed_by(trial, constraint);
     }
     domains
 }

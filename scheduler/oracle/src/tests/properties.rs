@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use crate::testkit::{hard, invalid, labels, node, pod, raw, selector, soft, term};
 use crate::{
-    Cluster, Decision, DefaultSpread, Preemption, Rules, ScoringStrategy, ServiceSelector,
-    ShapePoint, cpu_and_memory, decide, filter, preempt, rejection_may_have_changed,
+    Cluster, Decision, DefaultSpread, Preemption, Rules, ScoringStrategy, ShapePoint,
+    cpu_and_memory, decide, filter, preempt, rejection_may_have_changed,
 };
 
 /// Numbers that usually make sense.
@@ -155,14 +155,14 @@ impl World {
     fn cluster(&self) -> Cluster {
         let mut cluster = Cluster::new(self.nodes.clone(), self.pods.clone());
         cluster.namespaces.insert("team-a".into(), labels("team=a"));
-        cluster.budgets.push(PodDisruptionBudget {
+        cluster.insert_budget(PodDisruptionBudget {
             key: model::ObjectKey::new("team-a", "budget"),
             selector: selector("app=web"),
             disruptions_allowed: self.budget,
             disrupted_pods: std::collections::BTreeSet::new(),
         });
-        let service = ServiceSelector { namespace: "team-a".into(), selector: labels("app=web") };
-        cluster.services.push(service);
+        let service = model::ObjectKey::new("team-a", "service");
+        cluster.services.insert(service, labels("app=web"));
         cluster
     }
 }
@@ -284,7 +284,7 @@ proptest! {
             prop_assert!(!candidate.victims.is_empty());
             let mut after = cluster.clone();
             for victim in &candidate.victims {
-                let gone = after.pods.remove(victim).expect("victims are Pods of the cluster");
+                let gone = after.remove_pod(victim).expect("victims are Pods of the cluster");
                 prop_assert!(gone.priority < world.incoming.priority);
             }
             let found = filter(&rules, &after, &world.incoming, &after.nodes[&name]);

@@ -1,12 +1,10 @@
 //! PodTopologySpread as a filter.
 
 use model::NodeInclusionPolicy::{Honor, Ignore};
-use model::{ClusterPod, Deletion, Effect, LabelSelector};
+use model::{ClusterPod, Deletion, Effect, LabelSelector, ObjectKey};
 
 use crate::testkit::{cluster, fits, hard, invalid, labels, node, pod, reasons, soft};
-use crate::{
-    Cluster, Decision, DefaultSpread, Plugin, Reason, Rules, ServiceSelector, decide, filter,
-};
+use crate::{Cluster, Decision, DefaultSpread, Plugin, Reason, Rules, decide, filter};
 
 /// Zones a and b with one Node each; 2 matching Pods in a, 1 in b.
 fn two_zones() -> Cluster {
@@ -142,8 +140,8 @@ fn list_defaults_hold_for_pods_of_a_service_that_have_no_constraint() {
     };
     let plain = pod("p").labels("app=web").build();
     assert_eq!(on_a(&cluster, &plain), [], "nobody's Pod has no siblings");
-    let service = ServiceSelector { namespace: "team-a".into(), selector: labels("app=web") };
-    cluster.services.push(service);
+    let service = ObjectKey::new("team-a", "service");
+    cluster.services.insert(service, labels("app=web"));
     assert_eq!(on_a(&cluster, &plain), [Reason::TopologySpread]);
     let own = web(soft("zone", 1, "app=web"));
     assert_eq!(on_a(&cluster, &own), [], "any constraint of its own turns the defaults off");

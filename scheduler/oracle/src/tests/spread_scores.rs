@@ -1,9 +1,9 @@
 //! PodTopologySpread as a score.
 
-use model::{ClusterPod, NodeInclusionPolicy};
+use model::{ClusterPod, NodeInclusionPolicy, ObjectKey, Owner, OwnerKind};
 
 use crate::testkit::{cluster, hard, invalid, labels, node, placed, pod, selector, soft};
-use crate::{Cluster, Decision, DefaultSpread, Plugin, Rules, ServiceSelector, decide};
+use crate::{Cluster, Decision, DefaultSpread, Plugin, Rules, decide};
 
 /// Raw and normalised scores on all Nodes, in the order of their names.
 fn spread(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Vec<(i64, i64)> {
@@ -56,8 +56,8 @@ fn the_system_spreads_the_pods_of_a_service_even_where_there_is_no_zone() {
     let zone = "topology.kubernetes.io/zone=a";
     let mut cluster =
         cluster([node("a").labels(zone), node("b")], [pod("1").on("a").labels("app=web")]);
-    let service = ServiceSelector { namespace: "team-a".into(), selector: labels("app=web") };
-    cluster.services.push(service);
+    let service = ObjectKey::new("team-a", "service");
+    cluster.services.insert(service, labels("app=web"));
     let plain = pod("p").labels("app=web").build();
     // The missing zone counts as a place, so both weigh ln(4).
     // a: 1.386 + 2 + 1.386 + 4 = 8.77 → 9. b: 0 + 2. 100 × 2 / 9 = 22.
@@ -72,13 +72,16 @@ fn the_system_spreads_the_pods_of_a_service_even_where_there_is_no_zone() {
 
 #[test]
 fn the_owner_tells_the_siblings_too() {
-    let cluster = cluster([node("a"), node("b")], [pod("1").on("a").labels("app=web")]);
+    let mut cluster = cluster([node("a"), node("b")], [pod("1").on("a").labels("app=web")]);
+    let controller = |name: &str| Owner { kind: OwnerKind::ReplicaSet, name: name.into() };
+    cluster.owners.insert(("team-a".into(), controller("web")), selector("app=web"));
+    cluster.owners.insert(("team-a".into(), controller("bad")), invalid());
     let nobodys = pod("p").labels("app=web").build();
     assert_eq!(spread(&Rules::default(), &cluster, &nobodys), []);
-    let owned = pod("p").with(|pod| pod.owner_selector = selector("app=web")).build();
+    let owned = pod("p").with(|pod| pod.owner = Some(controller("web"))).build();
     // No zones: "" is one place, ln(3). a: 1.386 + 2 = 3.39 → 3. b: 2. 100 × 2 / 3 = 66.
     assert_eq!(spread(&Rules::default(), &cluster, &owned), [(3, 66), (2, 100)]);
-    let invalidly = pod("p").with(|pod| pod.owner_selector = invalid()).build();
+    let invalidly = pod("p").with(|pod| pod.owner = Some(controller("bad"))).build();
     assert_eq!(spread(&Rules::default(), &cluster, &invalidly), []);
 }
 

@@ -1,21 +1,19 @@
 //! Who is tried again, and when: exactly those whom a change can help.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+mod parked;
 
-use model::{Amount, NodeName, ObjectKind, ObjectRef, PodUid, Reservable, Shape};
+use model::{Amount, ObjectKind, ObjectRef, PodUid, Reservable};
 
 use crate::engine::Engine;
-use crate::filters::{self, Ask, Candidate};
-use crate::ledger::{Holding, NodeUse};
+use crate::ledger::Holding;
 use crate::line::{Waiting, WakeAside};
-use crate::queue::{Order, ParkKey};
 use crate::record::Stage;
 
+pub(crate) use parked::Change;
+
 impl Engine {
-    /// What a Pod held is free again.
+    /// What a Pod held of objects is free again.
     pub(crate) fn wake_after_release(&mut self, holding: &Holding) {
-        self.wake_parked(&holding.node);
         for granted in &holding.granted {
             if let Some(object) = self.objects.ref_of(&granted.uid).cloned() {
                 self.release_line(&object);
@@ -129,77 +127,15 @@ impl Engine {
             };
             woken.extend(line.waiting().map(|(_, uid)| uid).filter(asks_too_much).cloned());
         }
-        let groups: Vec<ParkKey> =
-            self.parked.keys().filter(|group| group.objects.contains(name)).cloned().collect();
-        for group in &groups {
-            woken.extend(self.parked.group(group).map(|(_, uid)| uid.clone()));
-        }
         for pod in woken {
             self.wake(&pod);
         }
-    }
-
-    /// A Node came, changed, or was freed: wakes the parked Pods that now fit on it, in order, as
-    /// many as it can take. Those that must wait out their back-off come after the others.
-    pub(crate) fn wake_parked(&mut self, name: &NodeName) {
-        let mut used = self.ledger.node(name).cloned().unwrap_or_default();
-        for in_back_off in [false, true] {
-            for (pod, shape) in self.parked_fitting(name, &used, in_back_off) {
-                self.wake(&pod);
-                used.add(&shape);
-                if let Some(record) = self.pods.get_mut(&pod) {
-                    record.woken_for = Some(name.clone());
-                }
-            }
-        }
-    }
-
-    /// Parked Pods in order, as long as they fit on the Node one after the other.
-    fn parked_fitting(
-        &self,
-        name: &NodeName,
-        used: &NodeUse,
-        in_back_off: bool,
-    ) -> Vec<(PodUid, Arc<Shape>)> {
-        let Some(node) = self.nodes.get(name) else { return Vec::new() };
-        let mut used = used.clone();
-        let mut reasons = Vec::new();
-        let mut fits = |group: &ParkKey, used: &NodeUse| {
-            let objects: Vec<&Reservable> =
-                group.objects.iter().filter_map(|name| self.objects.get(name)).collect();
-            let ask = Ask { shape: &group.shape, objects: &objects };
-            filters::rejections(ask, Candidate { node, used }, &mut reasons);
-            reasons.is_empty()
-        };
-        let waits = |pod: &PodUid| {
-            self.pods.get(pod).is_some_and(|record| (record.not_before > self.now) == in_back_off)
-        };
-        let mut groups: Vec<_> = self
-            .parked
-            .keys()
-            .filter(|group| fits(group, &used))
-            .map(|group| (group, self.parked.group(group).filter(|(_, pod)| waits(pod))))
-            .collect();
-        let mut firsts: BTreeMap<Order, (usize, &PodUid)> = BTreeMap::new();
-        for (index, (_, pods)) in groups.iter_mut().enumerate() {
-            firsts.extend(pods.next().map(|(order, pod)| (order, (index, pod))));
-        }
-        let mut fitting = Vec::new();
-        while let Some((_, (index, pod))) = firsts.pop_first() {
-            let (group, pods) = &mut groups[index];
-            // A kind that does not fit any more will not fit later: the Node only fills up.
-            if !fits(group, &used) {
-                continue;
-            }
-            used.add(&group.shape);
-            fitting.push((pod.clone(), group.shape.clone()));
-            firsts.extend(pods.next().map(|(order, pod)| (order, (index, pod))));
-        }
-        fitting
+        // Its Nodes may be others now.
+        self.judge_users_of(name);
     }
 
     /// To the active queue, or to back-off while that lasts.
-    fn wake(&mut self, pod: &PodUid) {
+    pub(crate) fn wake(&mut self, pod: &PodUid) {
         let due = self.pods.get(pod).map_or(self.now, |record| record.not_before);
         self.move_to(pod, if due <= self.now { Stage::Active } else { Stage::Backoff });
     }

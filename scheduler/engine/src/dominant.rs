@@ -1,0 +1,203 @@
+//! The one thing that stands most in the way of a Pod, with figures.
+
+use std::collections::BTreeMap;
+
+use model::{NodeName, ObjectRef, Resources, Shape};
+use oracle::Reason;
+
+use crate::engine::Engine;
+use crate::rejection::{NodesRejection, ObjectRejection, Rejection};
+use crate::survey::Survey;
+
+/// The one thing that stands most in the way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dominant {
+    pub plugin: String,
+    pub reason: String,
+    pub object: Option<ObjectRef>,
+    /// Amounts in thousandths of `unit`.
+    pub needed_milli: u64,
+    pub free_milli: u64,
+    pub deficit_milli: u64,
+    pub unit: String,
+}
+
+impl Dominant {
+    pub(crate) fn plain(plugin: &str, reason: String) -> Self {
+        Self {
+            plugin: plugin.to_owned(),
+            reason,
+            object: None,
+            needed_milli: 0,
+            free_milli: 0,
+            deficit_milli: 0,
+            unit: String::new(),
+        }
+    }
+}
+
+pub(crate) fn dominant(
+    engine: &Engine,
+    shape: &Shape,
+    rejection: &Rejection,
+    survey: &Survey,
+) -> Dominant {
+    match (rejection, survey) {
+        (Rejection::Pod(hold), _) => Dominant::plain("Pod", hold.to_string()),
+        (Rejection::Failed(why), _) => Dominant::plain("Pod", why.clone()),
+        (Rejection::Quarantined, _) => Dominant::plain("Pod", "quarantined".to_owned()),
+        (Rejection::Object(rejection), _) => of_object(engine, rejection),
+        (Rejection::Nodes(rejected), Survey::Rejected { nodes, .. }) => {
+            of_nodes(engine, shape, rejected, nodes)
+        }
+        (Rejection::Nodes(rejected), _) => of_nodes(engine, shape, rejected, &BTreeMap::new()),
+    }
+}
+
+fn of_object(engine: &Engine, rejection: &ObjectRejection) -> Dominant {
+    let used = engine.objects.get(&rejection.object);
+    let used = used.and_then(|object| engine.ledger.object(&object.uid));
+    let held_by = used.filter(|_| rejection.phase.is_some()).map_or(0, |used| used.users.len());
+    let by = match held_by {
+        0 => String::new(),
+        1 => ", held by 1 Pod".to_owned(),
+        pods => format!(", held by {pods} Pods"),
+    };
+    Dominant {
+        object: Some(rejection.object.clone()),
+        needed_milli: rejection.needed.unwrap_or_default().milli(),
+        free_milli: rejection.free.milli(),
+        deficit_milli: rejection.deficit().milli(),
+        unit: rejection.object.kind.unit().to_owned(),
+        ..Dominant::plain("Corridor", format!("{rejection}{by}"))
+    }
+}
+
+/// The reason that most Nodes give.
+fn of_nodes(
+    engine: &Engine,
+    shape: &Shape,
+    rejected: &NodesRejection,
+    nodes: &BTreeMap<NodeName, Vec<Reason>>,
+) -> Dominant {
+    let Some((text, count)) = rejected.reasons.iter().max_by_key(|(_, count)| count.nodes) else {
+        return Dominant::plain("", "no nodes available to schedule pods".to_owned());
+    };
+    let plugin = count.reason.plugin().to_string();
+    let told = format!("{text}, on {} of {} nodes", count.nodes, nodes.len());
+    let Reason::Insufficient { resource, .. } = &count.reason else {
+        return Dominant::plain(&plugin, told);
+    };
+    let short = nodes.iter().filter(|(_, reasons)| {
+        let lacks =
+            |it: &Reason| matches!(it, Reason::Insufficient { resource: r, .. } if r == resource);
+        reasons.iter().any(lacks)
+    });
+    let closest = short.map(|(name, _)| (engine.free_on(name, resource), name)).max();
+    let Some((free, node)) = closest else { return Dominant::plain(&plugin, told) };
+    let needed = amount(&shape.requests.asked, resource);
+    let deficit = needed.saturating_sub(free);
+    let unit = Unit::of(resource);
+    let tell = |amount| unit.tell(amount);
+    let reason = format!(
+        "{told}: needs {}, at most {} free ({node}), short by {}",
+        tell(needed),
+        tell(free),
+        tell(deficit)
+    );
+    Dominant {
+        needed_milli: unit.milli(needed),
+        free_milli: unit.milli(free),
+        deficit_milli: unit.milli(deficit),
+        unit: unit.name().to_owned(),
+        ..Dominant::plain(&plugin, reason)
+    }
+}
+
+impl Engine {
+    fn free_on(&self, name: &NodeName, resource: &str) -> i64 {
+        let Some(node) = self.cluster.nodes.get(name) else { return 0 };
+        let held = self.cluster.pods_on(name).map(|pod| amount(&pod.requests.held, resource));
+        let held = held.fold(0, i64::saturating_add);
+        amount(&node.node.allocatable, resource).saturating_sub(held).max(0)
+    }
+}
+
+fn amount(resources: &Resources, name: &str) -> i64 {
+    match name {
+        "cpu" => resources.cpu_milli,
+        "memory" => resources.memory_bytes,
+        "ephemeral-storage" => resources.ephemeral_storage_bytes,
+        scalar => resources.scalar(scalar),
+    }
+}
+
+/// What a resource is counted in.
+enum Unit<'a> {
+    Cores,
+    Bytes,
+    Pieces(&'a str),
+}
+
+impl<'a> Unit<'a> {
+    fn of(resource: &'a str) -> Self {
+        match resource {
+            "cpu" => Self::Cores,
+            "memory" | "ephemeral-storage" => Self::Bytes,
+            pages if pages.starts_with("hugepages-") => Self::Bytes,
+            name => Self::Pieces(name),
+        }
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Cores => "cores",
+            Self::Bytes => "bytes",
+            Self::Pieces(name) => name,
+        }
+    }
+
+    fn milli(&self, amount: i64) -> u64 {
+        let amount = u64::try_from(amount).unwrap_or(0);
+        match self {
+            Self::Cores => amount,
+            Self::Bytes | Self::Pieces(_) => amount.saturating_mul(1000),
+        }
+    }
+
+    fn tell(&self, amount: i64) -> String {
+        match self {
+            Self::Cores => format!("{} cores", decimal(amount, 1000)),
+            Self::Bytes => {
+                let units = [(40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")];
+                let fitting = units.iter().find(|(bits, _)| amount >= 1 << bits);
+                fitting.map_or_else(
+                    || format!("{amount} bytes"),
+                    |(bits, unit)| format!("{}{unit}", decimal(amount, 1 << bits)),
+                )
+            }
+            Self::Pieces(_) => amount.to_string(),
+        }
+    }
+}
+
+/// At most three digits after the point, and none that say nothing.
+fn decimal(amount: i64, one: i64) -> String {
+    let milli = i128::from(amount) * 1000 / i128::from(one.max(1));
+    let text = format!("{}.{:03}", milli / 1000, milli % 1000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_told_as_people_write_them() {
+        assert_eq!(Unit::of("cpu").tell(3950), "3.95 cores");
+        assert_eq!(Unit::of("memory").tell(3 << 29), "1.5Gi");
+        assert_eq!(Unit::of("memory").tell(12), "12 bytes");
+        assert_eq!(Unit::of("example.com/gpu").tell(8), "8");
+        assert_eq!(Unit::of("memory").milli(i64::MAX), u64::MAX, "no figure wraps");
+    }
+}

@@ -1,0 +1,74 @@
+//! Nodes, and what the rules look at besides Nodes and Pods.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use model::{ClusterNode, LabelSelector, Labels, NodeName, ObjectKey, Owner};
+
+use crate::engine::Engine;
+use crate::wake::Change;
+
+impl Engine {
+    pub(super) fn node_seen(&mut self, node: ClusterNode) {
+        let name = node.node.name.clone();
+        if is_new(&mut self.cluster.nodes, name.clone(), node) {
+            self.cluster_changed(Change::Node(&name));
+        }
+    }
+
+    pub(super) fn node_gone(&mut self, name: &NodeName) {
+        if self.cluster.nodes.remove(name).is_some() {
+            self.cluster_changed(Change::Node(name));
+        }
+    }
+
+    pub(super) fn namespace_labels_seen(&mut self, name: Arc<str>, labels: Labels) {
+        if is_new(&mut self.cluster.namespaces, name, labels) {
+            self.cluster_changed(Change::Context);
+        }
+    }
+
+    pub(super) fn namespace_labels_gone(&mut self, name: &str) {
+        if self.cluster.namespaces.remove(name).is_some() {
+            self.cluster_changed(Change::Context);
+        }
+    }
+
+    pub(super) fn service_seen(&mut self, service: ObjectKey, selector: Labels) {
+        if is_new(&mut self.cluster.services, service, selector) {
+            self.cluster_changed(Change::Context);
+        }
+    }
+
+    pub(super) fn service_gone(&mut self, service: &ObjectKey) {
+        if self.cluster.services.remove(service).is_some() {
+            self.cluster_changed(Change::Context);
+        }
+    }
+
+    pub(super) fn owner_seen(
+        &mut self,
+        namespace: Arc<str>,
+        owner: Owner,
+        selector: LabelSelector,
+    ) {
+        if is_new(&mut self.cluster.owners, (namespace, owner), selector) {
+            self.cluster_changed(Change::Context);
+        }
+    }
+
+    pub(super) fn owner_gone(&mut self, namespace: Arc<str>, owner: Owner) {
+        if self.cluster.owners.remove(&(namespace, owner)).is_some() {
+            self.cluster_changed(Change::Context);
+        }
+    }
+}
+
+/// Keeps the value; whether it says anything that was not known.
+fn is_new<K: Ord, V: PartialEq>(known: &mut BTreeMap<K, V>, key: K, value: V) -> bool {
+    if known.get(&key) == Some(&value) {
+        return false;
+    }
+    known.insert(key, value);
+    true
+}

@@ -1,0 +1,89 @@
+//! What the Nodes say of a Pod: the rules of kube-scheduler, asked for one Pod at a time.
+
+use std::collections::BTreeMap;
+
+use model::{ClusterPod, NodeName, PodSpec, PodUid, Reach, Reservable};
+use oracle::{Decision, Placement, Preemption, Reason, decide, decide_among, preempt_after};
+
+use crate::engine::Engine;
+use crate::queue::ParkKey;
+use crate::record::Record;
+use crate::rejection::NodesRejection;
+use crate::wake::Change;
+
+/// What all Nodes say of a Pod.
+pub(crate) enum Survey {
+    Feasible(Placement),
+    Rejected {
+        nodes: BTreeMap<NodeName, Vec<Reason>>,
+        rejected: NodesRejection,
+        preemption: Preemption,
+    },
+    /// The Pod cannot be understood.
+    Failed(String),
+}
+
+impl Survey {
+    pub fn feasible(&self) -> usize {
+        match self {
+            Self::Feasible(placement) => placement.feasible.len(),
+            Self::Rejected { .. } | Self::Failed(_) => 0,
+        }
+    }
+}
+
+impl Engine {
+    /// Brings what the cluster shows of a Pod in line with what is known of it: the only way in
+    /// which a Pod of ours comes to a Node, leaves it, or is promised one.
+    pub(crate) fn reflect(&mut self, uid: &PodUid) {
+        let wanted = self.pods.get(uid).and_then(Record::in_cluster);
+        let before = self.cluster.pods().get(uid).cloned();
+        if before.as_deref() == wanted.as_ref() {
+            return;
+        }
+        match wanted.clone() {
+            Some(pod) => self.cluster.insert_pod(pod),
+            None => self.cluster.remove_pod(uid),
+        };
+        self.cluster_changed(Change::Pod { before: before.as_deref(), after: wanted.as_ref() });
+    }
+
+    /// The Pod of this kind as the rules see it, with what it refers to as it is now.
+    pub(crate) fn asking(&self, key: &ParkKey) -> ClusterPod {
+        let mut pod = key.as_pod();
+        let objects = key.objects.iter().filter_map(|object| self.objects.get(object));
+        pod.reach = objects.map(reach).collect();
+        pod
+    }
+
+    pub(crate) fn survey(&self, pod: &ClusterPod) -> Survey {
+        self.survey_some(pod, usize::MAX)
+    }
+
+    /// Looks at no more Nodes than this.
+    pub(crate) fn survey_some(&self, pod: &ClusterPod, nodes_max: usize) -> Survey {
+        let rules = &self.config.rules;
+        match decide_among(rules, &self.cluster, pod, nodes_max) {
+            Decision::Placed(placement) => Survey::Feasible(placement),
+            Decision::Failed(failure) => Survey::Failed(failure.to_string()),
+            Decision::Rejected(rejection) => {
+                let preemption = if rejection.nodes.is_empty() {
+                    Preemption::NotTried
+                } else {
+                    preempt_after(rules, &self.cluster, pod, &rejection)
+                };
+                let rejected = NodesRejection::new(&rejection, &preemption);
+                Survey::Rejected { nodes: rejection.nodes, rejected, preemption }
+            }
+        }
+    }
+
+    pub(crate) fn fits_some_node(&self, spec: &PodSpec) -> bool {
+        let pod = self.asking(&ParkKey::of(spec));
+        matches!(decide(&self.config.rules, &self.cluster, &pod), Decision::Placed(_))
+    }
+}
+
+fn reach(object: &Reservable) -> Reach {
+    Reach { object: object.object.clone(), node_selector: object.node_selector.clone() }
+}
