@@ -17,6 +17,8 @@ pub struct Cluster {
     on_node: BTreeMap<NodeName, BTreeMap<PodUid, Arc<ClusterPod>>>,
     /// The same Pods, those that wait.
     waiting: BTreeMap<PodUid, Arc<ClusterPod>>,
+    /// The same Pods, those on Nodes that keep others away: they concern every Pod that is decided.
+    keeping_away: BTreeMap<PodUid, Arc<ClusterPod>>,
     /// The labels of each Namespace.
     pub namespaces: BTreeMap<Arc<str>, Labels>,
     pub budgets: BTreeMap<ObjectKey, PodDisruptionBudget>,
@@ -54,12 +56,16 @@ impl Cluster {
             None => &mut self.waiting,
         };
         place.insert(uid.clone(), pod.clone());
+        if pod.node.is_some() && !pod.pod_affinity.anti_required.is_empty() {
+            self.keeping_away.insert(uid.clone(), pod.clone());
+        }
         self.pods.insert(uid, pod);
         before
     }
 
     pub fn remove_pod(&mut self, uid: &PodUid) -> Option<Arc<ClusterPod>> {
         let pod = self.pods.remove(uid)?;
+        self.keeping_away.remove(uid);
         let Some(node) = &pod.node else {
             self.waiting.remove(uid);
             return Some(pod);
@@ -82,6 +88,12 @@ impl Cluster {
         let on_nodes =
             self.on_node.iter().filter_map(|(name, on)| Some((self.nodes.get(name)?, on)));
         on_nodes.flat_map(|(node, on_node)| on_node.values().map(move |pod| (&**pod, node)))
+    }
+
+    /// The same for those that keep others away.
+    pub(crate) fn keeping_away(&self) -> impl Iterator<Item = (&ClusterPod, &ClusterNode)> {
+        let pods = self.keeping_away.values();
+        pods.filter_map(|pod| Some((&**pod, self.nodes.get(pod.node.as_ref()?)?)))
     }
 
     pub fn pods_on(&self, node: &NodeName) -> impl Iterator<Item = &ClusterPod> {

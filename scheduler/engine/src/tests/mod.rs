@@ -7,6 +7,7 @@ mod nodes;
 mod preemption;
 mod properties;
 mod reports;
+mod state;
 mod uses;
 mod wakeups;
 mod when;

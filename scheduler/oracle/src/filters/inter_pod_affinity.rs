@@ -50,8 +50,15 @@ pub(crate) struct Counts {
 impl Counts {
     pub fn of_placed(cluster: &Cluster, pod: &ClusterPod) -> Self {
         let mut counts = Self::default();
-        for placed in cluster.placed() {
-            counts.count(cluster, pod, placed, 1);
+        let own = &pod.pod_affinity;
+        if own.required.is_empty() && own.anti_required.is_empty() {
+            for placed in cluster.keeping_away() {
+                counts.count(cluster, pod, placed, 1);
+            }
+        } else {
+            for placed in cluster.placed() {
+                counts.count(cluster, pod, placed, 1);
+            }
         }
         counts
     }
