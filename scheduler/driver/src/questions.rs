@@ -119,7 +119,7 @@ fn hypothetical(pod: &[u8]) -> Result<model::PodSpec, String> {
     wire.spec.node_name.clear();
     wire.spec.scheduling_gates.clear();
     wire.status.phase.clear();
-    let pod = translate::pod(wire).ok_or("it has no identity")?;
+    let pod = translate::pod(&wire).ok_or("it has no identity")?;
     Ok(model::PodSpec::clone(&pod.spec))
 }
 

@@ -1,20 +1,28 @@
 //! API objects into the engine's words, once. Past this point there is no string to interpret.
 
+mod affinity;
 mod grant;
 mod needs;
 mod node;
 mod objects;
 mod pod;
 mod requests;
+mod selecting;
+mod selector;
+mod shape;
+mod spread;
 mod unsupported;
 
+pub(crate) use affinity::node_affinity;
 pub(crate) use grant::grant_text;
 pub(crate) use node::node;
 pub(crate) use objects::{allowed_tenants, bundle, corridor};
 pub(crate) use pod::pod;
+pub(crate) use selecting::{budget, replica_set, replication_controller, service, stateful_set};
+pub(crate) use spread::spread_constraint;
 
 use crate::tracker::key;
 
-pub(crate) fn labels(map: std::collections::BTreeMap<String, String>) -> model::Labels {
-    map.into_iter().map(|(key, value)| (key.into(), value.into())).collect()
+pub(crate) fn labels(map: &std::collections::BTreeMap<String, String>) -> model::Labels {
+    map.iter().map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect()
 }

@@ -4,62 +4,64 @@ use crds::annotations::{EXPECTED_END, GRANT};
 use jiff::Timestamp;
 use model::{
     Assignment, DeclaredBy, DeclaredEnd, Deletion, FailurePolicy, Hold, Need, NodeName, Pod,
-    PodRequests, PodSpec, PodUid, Shape, Toleration, TolerationOperator,
+    PodSpec, PodUid,
 };
 
 use super::grant::parse_grant;
+use super::key;
 use super::needs::{failure_policy, needs};
-use super::node::effect;
-use super::requests::{Unrequested, requests};
+use super::shape::shape;
 use super::unsupported::unsupported_field;
-use super::{key, labels};
-use crate::wire::{WirePod, WireToleration};
+use crate::wire::{DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER, WirePod};
 
-/// `None` for a Pod that does not concern us: another scheduler's that is not on a Node yet.
-pub(crate) fn pod(wire: WirePod) -> Option<Pod> {
-    let assignment = assignment(&wire)?;
-    let (uid, resource_version) =
-        (wire.metadata.uid.clone()?, wire.metadata.resource_version.clone()?);
-    let key = key(&wire.metadata);
-    let created = wire.metadata.creation_timestamp.as_ref();
-    let waiting = matches!(assignment, Assignment::Waiting | Assignment::Gated { .. });
-    let asked = if waiting { asked(&wire) } else { Asked::default() };
-    let shape = Shape {
-        priority: wire.spec.priority.unwrap_or(0),
-        requests: PodRequests {
-            asked: requests(&wire, Unrequested::CountsNothing),
-            held: requests(&wire, Unrequested::CountsNothing),
-            held_in_scores: requests(&wire, Unrequested::CountsDefaults),
-            asked_in_scores: requests(&wire, Unrequested::CountsDefaults),
-        },
-        tolerations: wire.spec.tolerations.iter().filter_map(toleration).collect(),
-        node_selector: labels(wire.spec.node_selector.clone()),
-        ..Shape::default()
-    };
-    let declared_end = declared_end(&wire);
-    let shape = Arc::new(shape);
-    let unscheduled = wire.status.conditions.into_iter().find(|condition| {
-        condition.condition_type == "PodScheduled" && condition.status == "False"
-    });
+/// `None` for a Pod that does not concern us: another scheduler's that is not on a Node yet, and
+/// was promised none.
+pub(crate) fn pod(wire: &WirePod) -> Option<Pod> {
+    let assignment = assignment(wire)?;
+    let (metadata, status) = (&wire.metadata, &wire.status);
+    let (uid, resource_version) = (metadata.uid.as_ref()?, metadata.resource_version.as_ref()?);
+    let key = key(metadata);
+    let created = metadata.creation_timestamp.as_ref();
+    let asked = if is_ours_to_place(&assignment) { asked(wire) } else { Asked::default() };
+    let unscheduled = status.condition("PodScheduled").filter(|it| it.status == "False");
     Some(Pod {
         spec: Arc::new(PodSpec {
             namespace: key.namespace.clone(),
-            shape,
+            shape: Arc::new(shape(&key.namespace, wire)),
             needs: asked.needs,
             failure_policy: asked.failure_policy,
             hold: asked.hold,
         }),
         key,
-        uid: PodUid::new(&uid),
-        resource_version: resource_version.into(),
+        uid: PodUid::new(uid),
+        resource_version: resource_version.as_str().into(),
         created_at_unix_s: created.map_or(0, |time| time.0.as_second()),
         assignment,
-        condition_message: unscheduled.map(|condition| condition.message.into()),
-        declared_end,
-        nominated_node: None,
-        started_at_unix_s: None,
-        deletion: Deletion::None,
+        nominated_node: node_name(&status.nominated_node_name),
+        started_at_unix_s: status.start_time.as_ref().map(|time| time.0.as_second()),
+        deletion: deletion(wire),
+        condition_message: unscheduled.map(|condition| condition.message.as_str().into()),
+        declared_end: declared_end(wire),
     })
+}
+
+fn is_ours_to_place(assignment: &Assignment) -> bool {
+    matches!(assignment, Assignment::Waiting | Assignment::Gated { .. } | Assignment::Leaving)
+}
+
+fn node_name(text: &str) -> Option<NodeName> {
+    (!text.is_empty()).then(|| NodeName::new(text))
+}
+
+fn deletion(wire: &WirePod) -> Deletion {
+    if wire.metadata.deletion_timestamp.is_none() {
+        return Deletion::None;
+    }
+    let by_preemption = wire
+        .status
+        .condition(DISRUPTION_TARGET)
+        .is_some_and(|it| it.status == "True" && it.reason == PREEMPTION_BY_SCHEDULER);
+    if by_preemption { Deletion::TerminatingByPreemption } else { Deletion::Terminating }
 }
 
 /// The annotation, unless the kubelet ends the Pod before. One that cannot be read declares nothing.
@@ -89,14 +91,16 @@ fn assignment(wire: &WirePod) -> Option<Assignment> {
         return Some(Assignment::Bound { node: NodeName::new(&spec.node_name), grant });
     }
     if spec.scheduler_name != crds::SCHEDULER_NAME {
-        return None;
+        return (!status.nominated_node_name.is_empty()).then_some(Assignment::Foreign);
     }
     if wire.metadata.deletion_timestamp.is_some() {
         return Some(Assignment::Leaving);
     }
-    let gates: Vec<Arc<str>> =
-        spec.scheduling_gates.iter().map(|gate| gate.name.as_str().into()).collect();
-    Some(if gates.is_empty() { Assignment::Waiting } else { Assignment::Gated { gates } })
+    let gates = &spec.scheduling_gates;
+    if gates.is_empty() {
+        return Some(Assignment::Waiting);
+    }
+    Some(Assignment::Gated { gates: gates.iter().map(|gate| gate.name.as_str().into()).collect() })
 }
 
 /// What the annotations ask for, and what keeps the Pod from being placed whatever they ask.
@@ -114,20 +118,6 @@ fn asked(wire: &WirePod) -> Asked {
         (Ok(needs), Ok(failure_policy)) => Asked { needs, failure_policy, hold: unsupported },
         (Err(hold), _) | (_, Err(hold)) => Asked { hold: Some(hold), ..Asked::default() },
     }
-}
-
-fn toleration(wire: &WireToleration) -> Option<Toleration> {
-    let effect = match wire.effect.as_str() {
-        "" => None,
-        text => Some(effect(text)?),
-    };
-    let operator = match wire.operator.as_str() {
-        "" | "Equal" => TolerationOperator::Equal,
-        "Exists" => TolerationOperator::Exists,
-        _ => TolerationOperator::Unknown,
-    };
-    let (key, value) = (wire.key.as_str().into(), wire.value.as_str().into());
-    Some(Toleration { key, operator, value, effect })
 }
 
 #[cfg(test)]
@@ -149,7 +139,7 @@ mod tests {
             "status": {"phase": "Pending"},
         });
         change(&mut object);
-        pod(serde_json::from_value(object).unwrap())
+        pod(&serde_json::from_value(object).unwrap())
     }
 
     #[test]
@@ -185,17 +175,79 @@ mod tests {
 
     #[test]
     fn gates_and_deletion_put_a_pod_off_and_an_end_ends_it() {
-        let gated = wire(|object| object["spec"]["schedulingGates"] = json!([{"name": "g"}]));
-        assert_eq!(gated.unwrap().assignment, Assignment::Gated { gates: vec!["g".into()] });
+        let gate = |object: &mut Value| object["spec"]["schedulingGates"] = json!([{"name": "g"}]);
+        let gated = wire(gate).unwrap();
+        assert_eq!(gated.assignment, Assignment::Gated { gates: vec!["g".into()] });
+        assert_eq!(gated.deletion, Deletion::None);
         let leaving = wire(|object| {
+            gate(object);
             object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         });
-        assert_eq!(leaving.unwrap().assignment, Assignment::Leaving);
+        let leaving = leaving.unwrap();
+        assert_eq!(leaving.assignment, Assignment::Leaving);
+        assert_eq!(leaving.deletion, Deletion::Terminating);
         let ended = wire(|object| {
             object["spec"]["nodeName"] = json!("n1");
             object["status"]["phase"] = json!("Succeeded");
         });
         assert_eq!(ended.unwrap().assignment, Assignment::Finished);
+    }
+
+    #[test]
+    fn another_schedulers_pod_concerns_us_while_a_node_is_promised_to_it() {
+        let foreign = |nominated: &str| {
+            wire(|object| {
+                object["spec"]["schedulerName"] = json!("default-scheduler");
+                object["status"]["nominatedNodeName"] = json!(nominated);
+                object["metadata"]["annotations"] = json!({"corridoros.io/corridorRef": "a/c"});
+            })
+        };
+        let promised = foreign("n1").unwrap();
+        assert_eq!(promised.assignment, Assignment::Foreign);
+        assert_eq!(promised.nominated_node, Some("n1".into()));
+        assert_eq!(promised.spec.needs, [], "what it asks of corridors is not ours to give");
+        assert_eq!(foreign(""), None);
+    }
+
+    #[test]
+    fn a_victim_is_known_by_its_condition_once_it_goes() {
+        let going = |status: &str, reason: &str, deleted: bool| {
+            let pod = wire(|object| {
+                object["spec"]["nodeName"] = json!("n1");
+                object["status"]["startTime"] = json!("1970-01-01T00:00:10Z");
+                object["status"]["conditions"] =
+                    json!([{"type": "DisruptionTarget", "status": status, "reason": reason}]);
+                if deleted {
+                    object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+                }
+            });
+            let pod = pod.unwrap();
+            assert_eq!(pod.started_at_unix_s, Some(10));
+            pod.deletion
+        };
+        let preempted = Deletion::TerminatingByPreemption;
+        assert_eq!(going("True", "PreemptionByScheduler", true), preempted);
+        assert_eq!(going("False", "PreemptionByScheduler", true), Deletion::Terminating);
+        assert_eq!(going("True", "EvictionByEvictionAPI", true), Deletion::Terminating);
+        assert_eq!(going("True", "PreemptionByScheduler", false), Deletion::None);
+    }
+
+    #[test]
+    fn garbage_is_no_pod_and_no_panic() {
+        assert_eq!(pod(&WirePod::default()), None);
+        let odd = json!({
+            "metadata": {"uid": "", "resourceVersion": "x", "ownerReferences": []},
+            "spec": {
+                "schedulerName": "corridor-scheduler", "priority": i32::MIN,
+                "activeDeadlineSeconds": i64::MAX, "volumes": [{}, {"image": null}],
+                "overhead": {"": "", "cpu": "\u{7}"},
+                "topologySpreadConstraints": [{"maxSkew": i32::MIN, "minDomains": i32::MAX}],
+            },
+            "status": {"startTime": "2026-01-01T00:00:00Z"},
+        });
+        let odd = pod(&serde_json::from_value(odd).unwrap()).unwrap();
+        assert!(odd.spec.hold.is_some());
+        assert_eq!(odd.declared_end.unwrap().at_unix_s, i64::MAX);
     }
 
     #[test]

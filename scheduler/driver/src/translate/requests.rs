@@ -1,118 +1,81 @@
-//! What a Pod requests, summed as kube-scheduler does it.
+//! What a Pod requests: the lists as they stand in its spec and status. [`DeclaredRequests`] sums
+//! them.
 
 use std::collections::BTreeMap;
 
-use model::{Quantity, Resources};
+use model::{
+    ContainerRequests, DeclaredRequests, InitContainerRequests, PodRequests, Quantity,
+    ResourceList, RunningResources,
+};
 
-use crate::wire::{WireContainer, WirePod, WireResourceLists};
+use crate::wire::{
+    WireContainer, WireContainerStatus, WirePodSpec, WirePodStatus, WireResourceLists,
+};
 
-/// What scores count for a container that requests no CPU or memory.
-const CPU_DEFAULT_MILLI: i64 = 100;
-const MEMORY_DEFAULT_BYTES: i64 = 200 << 20;
-
-/// Whether containers without requests count with the defaults above.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unrequested {
-    CountsNothing,
-    CountsDefaults,
-}
-
-/// The larger of all containers and sidecars together and of each init container with the
-/// sidecars before it; Pod-level requests replace CPU, memory and huge pages; overhead on top.
-pub(super) fn requests(pod: &WirePod, unrequested: Unrequested) -> Resources {
-    let of = |container: &WireContainer| {
-        let mut requests = resources(&container.resources.requests);
-        raise_to_running(&mut requests, pod, &container.name);
-        if unrequested == Unrequested::CountsDefaults {
-            count_defaults(&mut requests, &container.resources);
-        }
-        requests
+pub(super) fn requests(spec: &WirePodSpec, status: &WirePodStatus) -> PodRequests {
+    let init_container = |container: &WireContainer| InitContainerRequests {
+        container: declared(container, status),
+        sidecar: container.is_sidecar(),
     };
-    let mut running = Resources::default();
-    for container in &pod.spec.containers {
-        running.add(&of(container));
+    let resize = status.condition("PodResizePending");
+    DeclaredRequests {
+        containers: spec.containers.iter().map(|it| declared(it, status)).collect(),
+        init_containers: spec.init_containers.iter().map(init_container).collect(),
+        pod_level: ContainerRequests {
+            requests: asked(&spec.resources.requests),
+            running: running(status.resources.as_ref(), &status.allocated_resources),
+        },
+        overhead: asked(&spec.overhead),
+        resize_infeasible: resize.is_some_and(|condition| condition.reason == "Infeasible"),
     }
-    let (mut sidecars, mut starting) = (Resources::default(), Resources::default());
-    for container in &pod.spec.init_containers {
-        let mut here = of(container);
-        here.add(&sidecars);
-        starting.raise_to(&here);
-        if container.restart_policy == "Always" {
-            sidecars = here;
-        }
-    }
-    running.add(&sidecars);
-    running.raise_to(&starting);
-    replace_by_pod_level(&mut running, &pod.spec.resources);
-    running.add(&resources(&pod.spec.overhead));
-    running.limit_to(Quantity::VALUE_MAX);
-    running
+    .sum()
 }
 
-/// Amounts by resource name. A quantity that cannot be read counts as more than any Node has:
-/// usage may be overstated, never forgotten.
-pub(super) fn resources(amounts: &BTreeMap<String, String>) -> Resources {
-    let mut resources = Resources::default();
-    for (name, text) in amounts {
-        let quantity = text.parse().unwrap_or(Quantity::MAX);
-        match name.as_str() {
-            "cpu" => resources.cpu_milli = quantity.milli_value(),
-            "memory" => resources.memory_bytes = quantity.value(),
-            "ephemeral-storage" => resources.ephemeral_storage_bytes = quantity.value(),
-            scalar if is_scalar(scalar) && quantity.value() != 0 => {
-                resources.scalar.insert(scalar.into(), quantity.value());
-            }
-            _ => {}
-        }
-    }
-    resources
-}
-
-fn is_scalar(name: &str) -> bool {
-    name.contains('/') || name.starts_with("hugepages-") || name.starts_with("attachable-volumes-")
-}
-
-/// A running container holds what the kubelet gave it until a resize is done.
-fn raise_to_running(requests: &mut Resources, pod: &WirePod, container: &str) {
-    let status = &pod.status;
-    let statuses = status.container_statuses.iter().chain(&status.init_container_statuses);
-    for running in statuses.filter(|running| running.name == container) {
-        requests.raise_to(&resources(&running.allocated_resources));
-        requests.raise_to(&resources(&running.resources.requests));
+fn declared(container: &WireContainer, status: &WirePodStatus) -> ContainerRequests {
+    // Those of init containers come last and win, as in Kubernetes, should names be given twice.
+    let mut statuses = status.init_container_statuses.iter().rev();
+    let found = |it: &&WireContainerStatus| it.name == container.name;
+    let status =
+        statuses.find(found).or_else(|| status.container_statuses.iter().rev().find(found));
+    ContainerRequests {
+        requests: asked(&container.resources.requests),
+        running: status.and_then(|it| running(it.resources.as_ref(), &it.allocated_resources)),
     }
 }
 
-fn count_defaults(requests: &mut Resources, asked: &WireResourceLists) {
-    if !asked.requests.contains_key("cpu") {
-        requests.cpu_milli = requests.cpu_milli.max(CPU_DEFAULT_MILLI);
-    }
-    if !asked.requests.contains_key("memory") {
-        requests.memory_bytes = requests.memory_bytes.max(MEMORY_DEFAULT_BYTES);
-    }
+/// Only a kubelet that reports what it has applied has anything to say about a resize.
+fn running(
+    actuated: Option<&WireResourceLists>,
+    allocated: &BTreeMap<String, String>,
+) -> Option<RunningResources> {
+    let actuated = asked(&actuated?.requests);
+    Some(RunningResources { actuated, allocated: asked(allocated) })
 }
 
-fn replace_by_pod_level(sum: &mut Resources, pod_level: &WireResourceLists) {
-    let asked = resources(&pod_level.requests);
-    if pod_level.requests.contains_key("cpu") {
-        sum.cpu_milli = asked.cpu_milli;
-    }
-    if pod_level.requests.contains_key("memory") {
-        sum.memory_bytes = asked.memory_bytes;
-    }
-    for (name, amount) in asked.scalar {
-        if name.starts_with("hugepages-") {
-            sum.scalar.insert(name, amount);
-        }
-    }
+/// What is asked for. A quantity that cannot be read counts as more than any Node has: usage may be
+/// overstated, never forgotten.
+fn asked(amounts: &BTreeMap<String, String>) -> ResourceList {
+    resource_list(amounts, Quantity::MAX)
+}
+
+/// Amounts by resource name, with `unreadable` for what is no quantity.
+pub(super) fn resource_list(
+    amounts: &BTreeMap<String, String>,
+    unreadable: Quantity,
+) -> ResourceList {
+    let amount = |text: &String| text.parse().unwrap_or(unreadable);
+    amounts.iter().map(|(name, text)| (name.as_str().into(), amount(text))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::WirePod;
     use serde_json::{Value, json};
 
-    fn of(pod: Value, unrequested: Unrequested) -> Resources {
-        requests(&serde_json::from_value(pod).unwrap(), unrequested)
+    fn of(pod: Value) -> PodRequests {
+        let pod: WirePod = serde_json::from_value(pod).unwrap();
+        requests(&pod.spec, &pod.status)
     }
 
     fn cpu(amount: &str) -> Value {
@@ -124,49 +87,80 @@ mod tests {
         let pod = json!({"spec": {
             "containers": [{"resources": cpu("1")}, {"resources": cpu("500m")}],
             "initContainers": [
-                {"resources": cpu("2")},
+                {"resources": cpu("1")},
                 {"resources": cpu("300m"), "restartPolicy": "Always"},
                 {"resources": cpu("1600m")},
             ],
         }});
-        // Running: 1.5 + 0.3 sidecar. Starting: 2, then 0.3, then 1.6 + 0.3.
-        assert_eq!(of(pod, Unrequested::CountsNothing).cpu_milli, 2000);
+        // Running: 1.5 + 0.3 sidecar. Starting: 1, then 0.3, then 1.6 + 0.3.
+        assert_eq!(of(pod).asked.cpu_milli, 1900);
     }
 
     #[test]
     fn pod_level_requests_replace_and_overhead_adds() {
-        let pod = json!({"spec": {
+        let sum = of(json!({"spec": {
             "containers": [{"resources": {"requests": {"cpu": "1", "example.com/gpu": "2"}}}],
             "resources": cpu("3"),
             "overhead": {"cpu": "250m", "memory": "1Mi"},
-        }});
-        let sum = of(pod, Unrequested::CountsNothing);
+        }}));
+        let asked = &sum.asked;
         assert_eq!(
-            (sum.cpu_milli, sum.memory_bytes, sum.scalar("example.com/gpu")),
+            (asked.cpu_milli, asked.memory_bytes, asked.scalar("example.com/gpu")),
             (3250, 1 << 20, 2)
         );
+        assert_eq!(sum.held, sum.asked);
     }
 
     #[test]
     fn containers_without_requests_count_for_scores_only() {
-        let pod = json!({"spec": {"containers": [{}, {"resources": cpu("1")}]}});
-        assert_eq!(of(pod.clone(), Unrequested::CountsNothing).memory_bytes, 0);
-        let scored = of(pod, Unrequested::CountsDefaults);
+        let sum = of(json!({"spec": {"containers": [{}, {"resources": cpu("1")}]}}));
+        assert_eq!(sum.asked.memory_bytes, 0);
+        let scored = &sum.held_in_scores;
         assert_eq!((scored.cpu_milli, scored.memory_bytes), (1100, 400 << 20));
     }
 
     #[test]
-    fn a_resize_in_progress_holds_the_larger_amount() {
-        let pod = json!({
-            "spec": {"containers": [{"name": "c", "resources": cpu("1")}]},
-            "status": {"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "3"}}]},
+    fn a_resize_holds_the_larger_end_unless_it_is_infeasible() {
+        let mut pod = json!({
+            "spec": {
+                "containers": [{"name": "c", "resources": cpu("5")}],
+                "initContainers": [
+                    {"name": "s", "resources": cpu("1"), "restartPolicy": "Always"},
+                ],
+            },
+            "status": {
+                "containerStatuses": [
+                    {"name": "c", "resources": cpu("2"), "allocatedResources": {"cpu": "3"}},
+                ],
+                "initContainerStatuses": [
+                    {"name": "s", "resources": cpu("4")},
+                    {"name": "other", "resources": cpu("9")},
+                ],
+            },
         });
-        assert_eq!(of(pod, Unrequested::CountsNothing).cpu_milli, 3000);
+        let sum = of(pod.clone());
+        assert_eq!((sum.held.cpu_milli, sum.asked.cpu_milli), (9000, 6000));
+        pod["status"]["conditions"] =
+            json!([{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]);
+        assert_eq!(of(pod).held.cpu_milli, 7000);
     }
 
     #[test]
-    fn an_unreadable_quantity_fits_nowhere() {
-        let pod = json!({"spec": {"containers": [{"resources": cpu("much")}]}});
-        assert_eq!(of(pod, Unrequested::CountsNothing).cpu_milli, Quantity::VALUE_MAX);
+    fn a_resize_of_the_whole_pod_counts_too() {
+        let pod = json!({
+            "spec": {"containers": [{}], "resources": cpu("1")},
+            "status": {"resources": cpu("2"), "allocatedResources": {"cpu": "3"}},
+        });
+        let sum = of(pod);
+        assert_eq!((sum.held.cpu_milli, sum.asked.cpu_milli), (3000, 1000));
+    }
+
+    #[test]
+    fn an_unreadable_quantity_fits_nowhere_and_a_negative_one_makes_no_room() {
+        let sum = of(json!({"spec": {"containers": [{"resources": cpu("much")}]}}));
+        assert_eq!(sum.asked.cpu_milli, Quantity::VALUE_MAX);
+        assert_eq!(sum.held.cpu_milli, Quantity::VALUE_MAX);
+        let sum = of(json!({"spec": {"containers": [{"resources": cpu("-4")}]}}));
+        assert_eq!(sum.held.cpu_milli, 0);
     }
 }

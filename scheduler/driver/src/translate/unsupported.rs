@@ -1,39 +1,25 @@
 //! Needs of a Pod that this scheduler does not implement yet. Such a Pod is held and says so; it
 //! is never placed as if it had not asked.
 
-use crate::wire::{WireContainer, WirePodSpec};
+use super::spread::spread_constraint;
+use crate::wire::WirePodSpec;
 
 /// The first such field, without indices, or none.
 pub(super) fn unsupported_field(spec: &WirePodSpec) -> Option<String> {
-    let affinity = &spec.affinity;
-    let claims = !spec.resource_claims.is_empty();
     let fields = [
-        ("spec.affinity.nodeAffinity", !affinity.node.0.is_empty()),
-        ("spec.affinity.podAffinity", !affinity.pod.0.is_empty()),
-        ("spec.affinity.podAntiAffinity", !affinity.pod_anti.0.is_empty()),
-        ("spec.topologySpreadConstraints", !spec.topology_spread_constraints.is_empty()),
-        ("spec.resourceClaims", claims),
+        ("spec.resourceClaims", !spec.resource_claims.is_empty()),
         ("spec.schedulingGroup", spec.scheduling_group.is_some()),
         ("spec.workloadRef", spec.workload_ref.is_some()),
-        // Both make kube-scheduler ask for a feature that the Node must declare.
-        ("spec.hostUsers", spec.host_network && spec.host_users == Some(false)),
-        ("spec.containers.restartPolicyRules", containers(spec).any(restarts_all)),
-        ("spec.containers.ports.hostPort", containers(spec).any(uses_host_port)),
     ];
     let field = fields.iter().find(|(_, asked)| *asked).map(|(field, _)| (*field).to_owned());
-    field.or_else(|| unsupported_volume(spec))
+    field.or_else(|| unknown_spreading(spec)).or_else(|| unsupported_volume(spec))
 }
 
-fn containers(spec: &WirePodSpec) -> impl Iterator<Item = &WireContainer> {
-    spec.containers.iter().chain(&spec.init_containers)
-}
-
-fn uses_host_port(container: &WireContainer) -> bool {
-    container.ports.iter().any(|port| port.host_port != 0)
-}
-
-fn restarts_all(container: &WireContainer) -> bool {
-    container.restart_policy_rules.iter().any(|rule| rule.action == "RestartAllContainers")
+/// A value that is newer than this scheduler.
+fn unknown_spreading(spec: &WirePodSpec) -> Option<String> {
+    let mut constraints = spec.topology_spread_constraints.iter();
+    let field = constraints.find_map(|constraint| spread_constraint(constraint).err())?;
+    Some(format!("spec.topologySpreadConstraints.{field}"))
 }
 
 /// Volume types that every Node can serve. Any other, also one that is newer than this list,
@@ -57,7 +43,7 @@ const VOLUMES_ANYWHERE: [&str; 15] = [
 ];
 
 fn unsupported_volume(spec: &WirePodSpec) -> Option<String> {
-    let sources = spec.volumes.iter().flat_map(|volume| &volume.0);
+    let sources = spec.volumes.iter().flat_map(|volume| &volume.fields);
     sources
         .filter(|key| *key != "name" && !VOLUMES_ANYWHERE.contains(&key.as_str()))
         .map(|key| format!("spec.volumes.{key}"))
@@ -76,15 +62,12 @@ mod tests {
     #[test]
     fn names_each_field_that_is_not_implemented() {
         let cases = [
-            (json!({"affinity": {"nodeAffinity": {"x": {}}}}), "spec.affinity.nodeAffinity"),
-            (json!({"affinity": {"podAntiAffinity": {"x": []}}}), "spec.affinity.podAntiAffinity"),
-            (json!({"topologySpreadConstraints": [{}]}), "spec.topologySpreadConstraints"),
             (json!({"resourceClaims": [{}]}), "spec.resourceClaims"),
             (json!({"schedulingGroup": {}}), "spec.schedulingGroup"),
-            (json!({"hostNetwork": true, "hostUsers": false}), "spec.hostUsers"),
+            (json!({"workloadRef": {"name": "w"}}), "spec.workloadRef"),
             (
-                json!({"containers": [{"ports": [{"hostPort": 80}]}]}),
-                "spec.containers.ports.hostPort",
+                json!({"topologySpreadConstraints": [{"whenUnsatisfiable": "Perhaps"}]}),
+                "spec.topologySpreadConstraints.whenUnsatisfiable",
             ),
             (
                 json!({"volumes": [{"name": "v", "persistentVolumeClaim": {}}]}),
@@ -98,13 +81,22 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_no_scheduling_is_fine() {
+    fn what_is_implemented_or_needs_no_scheduling_is_fine() {
+        let term = json!({"topologyKey": "zone"});
+        let required = json!({"requiredDuringSchedulingIgnoredDuringExecution": [term]});
         let spec = json!({
-            "affinity": {"nodeAffinity": {}},
-            "containers": [{"ports": [{"containerPort": 80}]}],
+            "affinity": {"podAffinity": required, "podAntiAffinity": required},
+            "topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}],
+            "hostNetwork": true,
+            "hostUsers": false,
+            "containers": [{
+                "ports": [{"hostPort": 80}],
+                "restartPolicyRules": [{"action": "RestartAllContainers"}],
+            }],
             "volumes": [
                 {"name": "a", "projected": {}}, {"name": "b", "emptyDir": {}},
                 {"name": "c", "hostPath": {}}, {"name": "d", "configMap": {}},
+                {"name": "e", "image": {"reference": "r"}},
             ],
         });
         assert_eq!(field(spec), None);

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use serde::{Deserialize, Deserializer};
 
 #[derive(Deserialize, Default)]
@@ -15,6 +15,7 @@ struct SlimMeta {
     deletion_timestamp: Option<Time>,
     labels: Option<BTreeMap<String, String>>,
     annotations: Option<BTreeMap<String, String>>,
+    owner_references: Vec<OwnerReference>,
 }
 
 impl SlimMeta {
@@ -22,6 +23,8 @@ impl SlimMeta {
         let ours = |annotations: BTreeMap<String, String>| {
             annotations.into_iter().filter(|(key, _)| key.starts_with(OUR_PREFIX)).collect()
         };
+        let mut owners = self.owner_references;
+        owners.retain(|owner| owner.controller == Some(true));
         ObjectMeta {
             name: self.name,
             namespace: self.namespace,
@@ -32,6 +35,7 @@ impl SlimMeta {
             deletion_timestamp: self.deletion_timestamp,
             labels: self.labels,
             annotations: self.annotations.map(ours),
+            owner_references: Some(owners).filter(|owners| !owners.is_empty()),
             ..ObjectMeta::default()
         }
     }
@@ -40,14 +44,19 @@ impl SlimMeta {
 /// The only annotations that the scheduler reads.
 const OUR_PREFIX: &str = "corridoros.io/";
 
-/// Metadata without labels: Pods and Corridors are not selected by theirs yet.
+/// Labels, our annotations, and of the owners the one that controls the Pod.
+pub(super) fn of_pod<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
+    SlimMeta::deserialize(from).map(SlimMeta::into_meta)
+}
+
+/// Metadata without labels, for what nobody selects by them.
 pub(super) fn identity<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
-    let meta = SlimMeta::deserialize(from)?.into_meta();
-    Ok(ObjectMeta { labels: None, ..meta })
+    let meta = of_pod(from)?;
+    Ok(ObjectMeta { labels: None, owner_references: None, ..meta })
 }
 
 /// Metadata with labels and without annotations.
 pub(super) fn with_labels<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
-    let meta = SlimMeta::deserialize(from)?.into_meta();
-    Ok(ObjectMeta { annotations: None, ..meta })
+    let meta = of_pod(from)?;
+    Ok(ObjectMeta { annotations: None, owner_references: None, ..meta })
 }

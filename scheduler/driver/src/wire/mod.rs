@@ -3,24 +3,43 @@
 //!
 //! Never write one of these back: the skipped fields would be lost.
 
+mod absent;
+mod affinity;
+mod budget;
 mod bundle;
+mod container;
 mod corridor;
 mod lease;
 mod meta;
 mod namespace;
 mod node;
 mod object_condition;
+mod owner;
 mod pod;
 mod policy;
+mod selector;
+mod service;
+mod spread;
 
+pub(crate) use affinity::{
+    WireAffinity, WireNodeAffinity, WireNodeSelectorTerm, WirePodAffinity, WirePodTerm,
+};
+pub(crate) use budget::WireBudget;
 pub(crate) use bundle::WireBundle;
+pub(crate) use container::{WireContainer, WireContainerStatus, WireResourceLists, WireVolume};
 pub(crate) use corridor::WireCorridor;
 pub(crate) use lease::WireLease;
 pub(crate) use namespace::WireNamespace;
-pub(crate) use node::{WireNode, WireTaint};
+pub(crate) use node::{WireNode, WireNodeImage, WireTaint};
 pub(crate) use object_condition::WireObjectCondition;
-pub(crate) use pod::{WireContainer, WirePod, WirePodSpec, WireResourceLists, WireToleration};
+pub(crate) use owner::{WireReplicaSet, WireReplicationController, WireStatefulSet};
+pub(crate) use pod::{
+    DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER, WirePod, WirePodSpec, WirePodStatus, WireToleration,
+};
 pub(crate) use policy::WirePolicy;
+pub(crate) use selector::{WireRequirement, WireSelector};
+pub(crate) use service::WireService;
+pub(crate) use spread::WireSpreadConstraint;
 
 /// Implements `kube::Resource`, so that kube's watcher can fetch the type.
 macro_rules! kube_resource {

@@ -4,6 +4,7 @@ use k8s_openapi::ClusterResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
+use super::absent::null_as_default;
 use super::{kube_resource, meta};
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -31,9 +32,20 @@ pub(crate) struct WireTaint {
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub(crate) struct WireNodeStatus {
     pub allocatable: BTreeMap<String, String>,
+    pub images: Vec<WireNodeImage>,
+    pub declared_features: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct WireNodeImage {
+    /// The kubelet writes `null` for an image that has lost its names.
+    #[serde(deserialize_with = "null_as_default")]
+    pub names: Vec<String>,
+    pub size_bytes: i64,
 }
 
 kube_resource!(WireNode, "Node", "", "v1", "nodes", ClusterResourceScope);

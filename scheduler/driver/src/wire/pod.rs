@@ -1,17 +1,20 @@
 use std::collections::BTreeMap;
-use std::fmt;
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
-use serde::de::{IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
-use super::{kube_resource, meta};
+use super::absent::null_as_default;
+use super::{
+    WireAffinity, WireContainer, WireContainerStatus, WireResourceLists, WireSpreadConstraint,
+    WireVolume, kube_resource, meta,
+};
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct WirePod {
-    #[serde(deserialize_with = "meta::identity")]
+    #[serde(deserialize_with = "meta::of_pod")]
     pub metadata: ObjectMeta,
     pub spec: WirePodSpec,
     pub status: WirePodStatus,
@@ -23,28 +26,24 @@ pub(crate) struct WirePodSpec {
     pub scheduler_name: String,
     pub node_name: String,
     pub priority: Option<i32>,
+    pub preemption_policy: String,
     pub node_selector: BTreeMap<String, String>,
     pub tolerations: Vec<WireToleration>,
+    #[serde(deserialize_with = "null_as_default")]
     pub containers: Vec<WireContainer>,
     pub init_containers: Vec<WireContainer>,
     pub overhead: BTreeMap<String, String>,
     pub resources: WireResourceLists,
-    pub scheduling_gates: Vec<WireGate>,
+    pub scheduling_gates: Vec<WireSchedulingGate>,
     pub affinity: WireAffinity,
-    pub topology_spread_constraints: Vec<IgnoredAny>,
+    pub topology_spread_constraints: Vec<WireSpreadConstraint>,
     pub resource_claims: Vec<IgnoredAny>,
     pub scheduling_group: Option<IgnoredAny>,
     pub workload_ref: Option<IgnoredAny>,
-    pub volumes: Vec<FieldNames>,
+    pub volumes: Vec<WireVolume>,
     pub host_network: bool,
     pub host_users: Option<bool>,
     pub active_deadline_seconds: Option<i64>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct WireGate {
-    pub name: String,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -57,97 +56,46 @@ pub(crate) struct WireToleration {
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(crate) struct WireContainer {
+#[serde(default)]
+pub(crate) struct WireSchedulingGate {
     pub name: String,
-    pub resources: WireResourceLists,
-    pub ports: Vec<WirePort>,
-    /// On an init container, `Always` makes it a sidecar.
-    pub restart_policy: String,
-    pub restart_policy_rules: Vec<WireRestartRule>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct WireResourceLists {
-    pub requests: BTreeMap<String, String>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(crate) struct WirePort {
-    pub host_port: i32,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct WireRestartRule {
-    pub action: String,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct WireAffinity {
-    #[serde(rename = "nodeAffinity")]
-    pub node: FieldNames,
-    #[serde(rename = "podAffinity")]
-    pub pod: FieldNames,
-    #[serde(rename = "podAntiAffinity")]
-    pub pod_anti: FieldNames,
-}
-
-/// Which fields an object has, without what is in them.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct FieldNames(pub Vec<String>);
-
-impl<'de> Deserialize<'de> for FieldNames {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Names;
-        impl<'de> Visitor<'de> for Names {
-            type Value = FieldNames;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<FieldNames, A::Error> {
-                let mut names = Vec::new();
-                while let Some((name, IgnoredAny)) = map.next_entry()? {
-                    names.push(name);
-                }
-                Ok(FieldNames(names))
-            }
-        }
-        from.deserialize_map(Names)
-    }
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WirePodStatus {
     pub phase: String,
+    pub nominated_node_name: String,
     pub start_time: Option<Time>,
     pub conditions: Vec<WireCondition>,
     pub container_statuses: Vec<WireContainerStatus>,
     pub init_container_statuses: Vec<WireContainerStatus>,
+    /// Of Pod-level requests: what the kubelet has applied, …
+    pub resources: Option<WireResourceLists>,
+    /// … and admitted.
+    pub allocated_resources: BTreeMap<String, String>,
+}
+
+impl WirePodStatus {
+    /// The first condition of this type, as Kubernetes looks for it.
+    pub fn condition(&self, condition_type: &str) -> Option<&WireCondition> {
+        self.conditions.iter().find(|condition| condition.condition_type == condition_type)
+    }
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(default)]
 pub(crate) struct WireCondition {
     #[serde(rename = "type")]
     pub condition_type: String,
     pub status: String,
+    pub reason: String,
     pub message: String,
 }
 
-/// What the kubelet has admitted and applied; differs from the spec during a resize.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(crate) struct WireContainerStatus {
-    pub name: String,
-    pub allocated_resources: BTreeMap<String, String>,
-    pub resources: WireResourceLists,
-}
+/// The condition of a Pod that is about to be disrupted, …
+pub(crate) const DISRUPTION_TARGET: &str = "DisruptionTarget";
+/// … and its reason when that makes room for a more important one.
+pub(crate) const PREEMPTION_BY_SCHEDULER: &str = "PreemptionByScheduler";
 
 kube_resource!(WirePod, "Pod", "", "v1", "pods", NamespaceResourceScope);
