@@ -8,6 +8,7 @@ mod act;
 mod binding;
 mod clock;
 mod configuration;
+mod followed;
 mod health;
 mod intake;
 mod metrics;

@@ -1,27 +1,26 @@
 //! The one loop: news | timer | outcome → engine → calls.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Engine, EngineConfig, Event, Held, ObjectUsed, Poll, Report, Work};
-use jiff::Timestamp;
+use engine::{Engine, EngineConfig, Event, Eviction, Held, ObjectUsed, Poll, Report, Work};
 use kube::Client;
-use model::{ObjectKind, ObjectRef, ObjectUid, PodUid};
+use model::{ObjectRef, PodUid};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{Instant as Deadline, sleep_until};
 use tracing::{error, info, warn};
 
-use crate::act::{self, BindReport, Condition};
+use crate::act::{self, BindReport, EvictOutcome, EvictReport};
 use crate::clock::{Clock, wall_clock};
+use crate::followed::Noted;
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::questions::{Asked, Questions};
 use crate::slots::Slots;
-use crate::tracker::Tracker;
+use crate::tracker::Trackers;
 use crate::watch::{self, WatchNews};
 use crate::wire::WirePod;
 
@@ -47,6 +46,7 @@ pub(crate) enum Input {
         pod: Option<Box<WirePod>>,
     },
     UseLost(ObjectRef),
+    EvictionEnded(EvictReport),
     WriteEnded,
 }
 
@@ -73,17 +73,8 @@ pub struct Driver {
     pub(crate) health: Arc<Health>,
     pub(crate) clock: Clock,
     pub(crate) slots: Slots,
-    pub(crate) pods: Tracker,
-    pub(crate) nodes: Tracker,
-    pub(crate) corridors: Tracker,
-    pub(crate) bundles: Tracker,
-    pub(crate) policies: Tracker,
-    pub(crate) namespaces: Tracker,
-    pub(crate) leases: Tracker,
-    /// When each backend last renewed its Lease, by its own clock.
-    pub(crate) renewals: BTreeMap<ObjectKind, Timestamp>,
-    /// What the objects' conditions of ours say, and since when.
-    pub(crate) use_conditions: BTreeMap<ObjectUid, Vec<Condition>>,
+    pub(crate) trackers: Trackers,
+    pub(crate) noted: Noted,
     sender: Sender<Input>,
     receiver: Receiver<Input>,
     questions: Questions,
@@ -108,15 +99,8 @@ impl Driver {
             health,
             clock: Clock::start(),
             slots: Slots::default(),
-            pods: Tracker::default(),
-            nodes: Tracker::default(),
-            corridors: Tracker::default(),
-            bundles: Tracker::default(),
-            policies: Tracker::default(),
-            namespaces: Tracker::default(),
-            leases: Tracker::default(),
-            renewals: BTreeMap::new(),
-            use_conditions: BTreeMap::new(),
+            trackers: Trackers::default(),
+            noted: Noted::default(),
             sender,
             receiver,
             questions,
@@ -132,7 +116,6 @@ impl Driver {
 
     /// Runs until `stop` is ready, then lets the calls in flight end.
     pub async fn run(mut self, stop: impl Future<Output = ()> + Send) -> Result<(), DriverError> {
-        self.skip_unwatched();
         let _watches = watch::start(&self.client, &self.sender);
         let mut stop = std::pin::pin!(stop);
         let mut give_up: Option<Deadline> = None;
@@ -264,10 +247,6 @@ impl Driver {
                         let _ = sender.send(Input::WriteEnded).await;
                     });
                 }
-                // Nobody is sent away yet.
-                Report::Evict(eviction) => {
-                    self.handle(Event::EvictionFailed { victim: eviction.uid });
-                }
                 Report::Used(used) => {
                     self.slots.begin_write();
                     self.tell_used(used);
@@ -276,14 +255,18 @@ impl Driver {
                     self.slots.begin_write();
                     self.tell_held(held);
                 }
+                Report::Evict(eviction) => {
+                    self.slots.begin_write();
+                    self.evict(eviction);
+                }
             }
         }
     }
 
     fn tell_used(&mut self, used: ObjectUsed) {
-        let before = self.use_conditions.get(&used.uid).map_or(&[][..], Vec::as_slice);
+        let before = self.noted.use_conditions.get(&used.uid).map_or(&[][..], Vec::as_slice);
         let conditions = act::conditions(&used, before, wall_clock());
-        self.use_conditions.insert(used.uid.clone(), conditions.clone());
+        self.noted.use_conditions.insert(used.uid.clone(), conditions.clone());
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();
         tokio::spawn(async move {
@@ -292,6 +275,28 @@ impl Driver {
             if let Err(error) = written {
                 warn!(object = %used.object, %error, "who uses it was not written; trying again");
                 let _ = sender.send(Input::UseLost(used.object)).await;
+            }
+            let _ = sender.send(Input::WriteEnded).await;
+        });
+    }
+
+    /// The outcome first, the Event about it behind.
+    fn evict(&self, eviction: Eviction) {
+        info!(
+            victim = %eviction.victim, node = %eviction.node, preemptor = %eviction.preemptor,
+            step = ?eviction.step, "preempting"
+        );
+        let (client, sender) = (self.client.clone(), self.sender.clone());
+        let metrics = self.metrics.clone();
+        tokio::spawn(async move {
+            let outcome = act::evict(&client, &eviction).await;
+            count_write(&metrics, "eviction", outcome != EvictOutcome::Failed);
+            let report = EvictReport::new(&eviction, outcome);
+            let _ = sender.send(Input::EvictionEnded(report)).await;
+            if outcome == EvictOutcome::Deleted {
+                let event = act::preempted(&eviction);
+                let written = act::write_event(&client, &event).await;
+                count_write(&metrics, "event", written.is_ok());
             }
             let _ = sender.send(Input::WriteEnded).await;
         });

@@ -1,10 +1,23 @@
 //! Which version of each object was handed to the engine: old news is dropped, and a relist
 //! shows what is gone.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
+use engine::Kind;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use model::ObjectKey;
+
+/// One for each kind: versions of different kinds have nothing to do with each other.
+#[derive(Debug, Default)]
+pub(crate) struct Trackers {
+    by_kind: BTreeMap<Kind, Tracker>,
+}
+
+impl Trackers {
+    pub fn of(&mut self, kind: Kind) -> &mut Tracker {
+        self.by_kind.entry(kind).or_default()
+    }
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {

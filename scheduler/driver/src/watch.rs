@@ -13,7 +13,8 @@ use tokio::time::sleep;
 use tracing::{info, warn};
 
 use crate::wire::{
-    WireBundle, WireCorridor, WireLease, WireNamespace, WireNode, WirePod, WirePolicy,
+    WireBudget, WireBundle, WireCorridor, WireLease, WireNamespace, WireNode, WirePod, WirePolicy,
+    WireReplicaSet, WireReplicationController, WireService, WireStatefulSet,
 };
 
 /// News of one resource.
@@ -37,6 +38,11 @@ pub(crate) enum WatchNews {
     Policy(News<WirePolicy>),
     Namespace(News<WireNamespace>),
     Lease(News<WireLease>),
+    Budget(News<WireBudget>),
+    Service(News<WireService>),
+    ReplicationController(News<WireReplicationController>),
+    ReplicaSet(News<WireReplicaSet>),
+    StatefulSet(News<WireStatefulSet>),
 }
 
 /// Starts every watch. They end when the returned set is dropped.
@@ -51,6 +57,11 @@ where
     everywhere(&mut watches, client, sender, WatchNews::Bundle);
     everywhere(&mut watches, client, sender, WatchNews::Policy);
     everywhere(&mut watches, client, sender, WatchNews::Namespace);
+    everywhere(&mut watches, client, sender, WatchNews::Budget);
+    everywhere(&mut watches, client, sender, WatchNews::Service);
+    everywhere(&mut watches, client, sender, WatchNews::ReplicationController);
+    everywhere(&mut watches, client, sender, WatchNews::ReplicaSet);
+    everywhere(&mut watches, client, sender, WatchNews::StatefulSet);
     // A field selector names one object, and there are a handful of Leases: all of them.
     let leases = Api::namespaced(client.clone(), crds::SYSTEM_NAMESPACE);
     watches.spawn(follow(leases, sender.clone(), |news| WatchNews::Lease(news).into()));

@@ -1,14 +1,15 @@
 use engine::Held;
 use http::Method;
 use kube::Client;
+use model::NodeName;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{CALL_TIMEOUT, request};
+use super::{CALL_TIMEOUT, STRATEGIC_MERGE, request};
 use crate::clock::wall_clock;
 use crate::wire::WirePod;
 
-/// Writes `PodScheduled=False`, and returns the Pod as it is then.
+/// Writes `PodScheduled=False` and the Node that is being cleared for the Pod, and returns the Pod as it is then.
 pub(crate) async fn write_condition(client: &Client, held: &Held) -> Result<WirePod, kube::Error> {
     let path = format!("/api/v1/namespaces/{}/pods/{}/status", held.pod.namespace, held.pod.name);
     let request = request(Method::PATCH, &path, STRATEGIC_MERGE, &patch(held))
@@ -18,8 +19,6 @@ pub(crate) async fn write_condition(client: &Client, held: &Held) -> Result<Wire
         Err(elapsed) => Err(kube::Error::Service(elapsed.into())),
     }
 }
-
-const STRATEGIC_MERGE: &str = "application/strategic-merge-patch+json";
 
 /// UID and version are preconditions: neither a successor under the same name nor a Pod that has
 /// been bound meanwhile is told that it waits.
@@ -34,9 +33,11 @@ fn patch(held: &Held) -> Value {
     if held.first {
         condition["lastTransitionTime"] = json!(format!("{:.0}", wall_clock()));
     }
+    // Always said: on the version that the decision was made of, saying the same changes nothing.
+    let nominated = held.nominated_node.as_ref().map(NodeName::as_str);
     json!({
         "metadata": {"uid": held.uid.as_str(), "resourceVersion": &*held.resource_version},
-        "status": {"conditions": [condition]},
+        "status": {"conditions": [condition], "nominatedNodeName": nominated},
     })
 }
 
@@ -45,16 +46,20 @@ mod tests {
     use super::*;
     use model::ObjectKey;
 
-    #[test]
-    fn the_transition_time_moves_only_on_a_transition() {
-        let mut held = Held {
+    fn held() -> Held {
+        Held {
             pod: ObjectKey::new("a", "p"),
             uid: "u".into(),
             resource_version: "7".into(),
             message: "m".into(),
-            nominated_node: None,
             first: true,
-        };
+            nominated_node: None,
+        }
+    }
+
+    #[test]
+    fn the_transition_time_moves_only_on_a_transition() {
+        let mut held = held();
         let first = patch(&held);
         let time = first["status"]["conditions"][0]["lastTransitionTime"].as_str().unwrap();
         assert!(time.ends_with('Z') && !time.contains('.'), "{time}");
@@ -63,5 +68,13 @@ mod tests {
         assert_eq!(second["status"]["conditions"][0].get("lastTransitionTime"), None);
         assert_eq!(second["metadata"]["uid"], "u");
         assert_eq!(second["metadata"]["resourceVersion"], "7");
+    }
+
+    #[test]
+    fn the_nomination_is_set_or_cleared_in_the_same_write() {
+        let mut held = held();
+        assert_eq!(patch(&held)["status"].get("nominatedNodeName"), Some(&Value::Null));
+        held.nominated_node = Some("n1".into());
+        assert_eq!(patch(&held)["status"]["nominatedNodeName"], "n1");
     }
 }

@@ -1,3 +1,4 @@
+use engine::Eviction;
 use http::Method;
 use kube::Client;
 use model::{NodeName, ObjectKey, PodUid};
@@ -29,6 +30,26 @@ pub(crate) fn failed_scheduling(pod: &ObjectKey, uid: &PodUid, message: &str) ->
     event(pod, uid, "Warning", "FailedScheduling", message)
 }
 
+/// As kube-scheduler writes it: by the preemptor's UID, and with the preemptor as what it is about.
+pub(crate) fn preempted(eviction: &Eviction) -> Value {
+    let Eviction { victim, uid, node, preemptor, preemptor_uid, .. } = eviction;
+    let message = format!("Preempted by pod {preemptor_uid} on node {node}");
+    let mut event = event(victim, uid, "Normal", "Preempted", &message);
+    event["action"] = json!("Preempting");
+    event["related"] = reference(preemptor, preemptor_uid);
+    event
+}
+
+fn reference(pod: &ObjectKey, uid: &PodUid) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": &*pod.namespace,
+        "name": &*pod.name,
+        "uid": uid.as_str(),
+    })
+}
+
 fn event(pod: &ObjectKey, uid: &PodUid, event_type: &str, reason: &str, message: &str) -> Value {
     let now = wall_clock();
     // As kubectl's own: unique for the Pod, and sorted by time.
@@ -38,13 +59,7 @@ fn event(pod: &ObjectKey, uid: &PodUid, event_type: &str, reason: &str, message:
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {"namespace": &*pod.namespace, "name": name},
-        "involvedObject": {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "namespace": &*pod.namespace,
-            "name": &*pod.name,
-            "uid": uid.as_str(),
-        },
+        "involvedObject": reference(pod, uid),
         "type": event_type,
         "reason": reason,
         "message": shortened(message),
@@ -83,5 +98,20 @@ mod tests {
         let message = event["message"].as_str().unwrap();
         assert!(message.len() <= MESSAGE_BYTES_MAX && message.ends_with("ä ..."));
         assert!(event["metadata"]["name"].as_str().unwrap().len() <= 253);
+    }
+    #[test]
+    fn a_victim_learns_who_took_its_place() {
+        let event = preempted(&Eviction {
+            victim: ObjectKey::new("a", "v"),
+            uid: "u".into(),
+            step: engine::EvictionStep::Delete,
+            node: "n1".into(),
+            preemptor: ObjectKey::new("b", "p"),
+            preemptor_uid: "w".into(),
+        });
+        assert_eq!(event["message"], "Preempted by pod w on node n1");
+        assert_eq!(event["reason"], "Preempted");
+        assert_eq!(event["involvedObject"]["name"], "v");
+        assert_eq!(event["related"]["name"], "p");
     }
 }

@@ -3,11 +3,13 @@
 mod bind;
 mod condition;
 mod event;
+mod evict;
 mod object_use;
 
 pub(crate) use bind::{BindReport, bind};
 pub(crate) use condition::write_condition;
-pub(crate) use event::{failed_scheduling, scheduled, write_event};
+pub(crate) use event::{failed_scheduling, preempted, scheduled, write_event};
+pub(crate) use evict::{EvictOutcome, EvictReport, evict};
 pub(crate) use object_use::{Condition, conditions, write_use};
 
 use std::time::Duration;
@@ -33,3 +35,4 @@ fn request(
 }
 
 const JSON: &str = "application/json";
+const STRATEGIC_MERGE: &str = "application/strategic-merge-patch+json";

@@ -1,0 +1,288 @@
+//! The kinds that are followed, and what the engine is told of each.
+
+use std::collections::BTreeMap;
+
+use engine::{Event, Kind};
+use jiff::Timestamp;
+use kube::Resource;
+use model::{NodeName, ObjectKind, ObjectRef, ObjectUid, Owner, OwnerKind};
+
+use crate::act::Condition;
+use crate::clock::age;
+use crate::tracker::{Gone, key};
+use crate::translate;
+use crate::wire::{
+    WireBudget, WireBundle, WireCorridor, WireLease, WireNamespace, WireNode, WireObjectCondition,
+    WirePod, WirePolicy, WireReplicaSet, WireReplicationController, WireService, WireStatefulSet,
+};
+
+/// A resource that is listed, then followed.
+pub(crate) trait Followed: Resource<DynamicType = ()> {
+    const KIND: Kind;
+    /// It comes with a CRD. Without it, only Pods that refer to it wait.
+    const MAY_BE_ABSENT: bool = false;
+
+    /// What its sight tells, if it tells anything new.
+    fn seen(self, noted: &mut Noted) -> Option<Event>;
+
+    fn gone(gone: Gone, noted: &mut Noted) -> Option<Event>;
+
+    /// Another object stands under its name now: most are known by their name, and are told anew.
+    fn replaced(_: Gone, _: &mut Noted) -> Option<Event> {
+        None
+    }
+}
+
+/// What the driver itself has to remember of objects between two sights.
+#[derive(Debug, Default)]
+pub(crate) struct Noted {
+    /// When each backend last renewed its Lease, by its own clock.
+    renewals: BTreeMap<ObjectKind, Timestamp>,
+    /// What the objects' conditions of ours say, and since when: a restarted scheduler goes on from
+    /// there. They go with the object.
+    pub use_conditions: BTreeMap<ObjectUid, Vec<Condition>>,
+}
+
+impl Noted {
+    fn conditions(&mut self, uid: &ObjectUid, conditions: &[WireObjectCondition]) {
+        let known = || conditions.iter().filter_map(condition).collect();
+        self.use_conditions.entry(uid.clone()).or_insert_with(known);
+    }
+
+    fn forget(&mut self, gone: &Gone) {
+        self.use_conditions.remove(&ObjectUid::new(&gone.1.uid));
+    }
+}
+
+/// A condition that is ours to write.
+fn condition(wire: &WireObjectCondition) -> Option<Condition> {
+    let ours = [crds::condition::IN_USE, crds::condition::DRAINED, crds::condition::OVERSUBSCRIBED];
+    let name = ours.into_iter().find(|it| *it == wire.condition_type)?;
+    Some(Condition { name, status: wire.status == "True", since: wire.last_transition_time? })
+}
+
+/// Pods are known by their UIDs. One that does not concern us, or does no more, is gone for us.
+impl Followed for WirePod {
+    const KIND: Kind = Kind::Pods;
+
+    fn seen(self, _: &mut Noted) -> Option<Event> {
+        let gone = || self.metadata.uid.as_deref().map(|uid| Event::PodGone(uid.into()));
+        translate::pod(&self).map(Event::PodSeen).or_else(gone)
+    }
+
+    fn gone((_, version): Gone, _: &mut Noted) -> Option<Event> {
+        Some(Event::PodGone(version.uid.as_str().into()))
+    }
+
+    fn replaced(gone: Gone, noted: &mut Noted) -> Option<Event> {
+        Self::gone(gone, noted)
+    }
+}
+
+impl Followed for WireNode {
+    const KIND: Kind = Kind::Nodes;
+
+    fn seen(self, _: &mut Noted) -> Option<Event> {
+        Some(Event::NodeSeen(translate::node(&self)))
+    }
+
+    fn gone((key, _): Gone, _: &mut Noted) -> Option<Event> {
+        Some(Event::NodeGone(NodeName::new(&key.name)))
+    }
+}
+
+/// Corridors and MemoryBundles differ only in how they are read.
+macro_rules! followed_object {
+    ($wire:ty, $kind:expr, $translate:path) => {
+        impl Followed for $wire {
+            const KIND: Kind = Kind::Objects($kind);
+            const MAY_BE_ABSENT: bool = true;
+
+            fn seen(self, noted: &mut Noted) -> Option<Event> {
+                let uid = ObjectUid::new(self.metadata.uid.as_deref().unwrap_or_default());
+                noted.conditions(&uid, &self.status.conditions);
+                Some(Event::ObjectSeen($translate(self)))
+            }
+
+            fn gone(gone: Gone, noted: &mut Noted) -> Option<Event> {
+                noted.forget(&gone);
+                Some(Event::ObjectGone(ObjectRef { kind: $kind, key: gone.0 }))
+            }
+
+            fn replaced(gone: Gone, noted: &mut Noted) -> Option<Event> {
+                noted.forget(&gone);
+                None
+            }
+        }
+    };
+}
+
+followed_object!(WireCorridor, ObjectKind::Corridor, translate::corridor);
+followed_object!(WireBundle, ObjectKind::MemoryBundle, translate::bundle);
+
+impl Followed for WirePolicy {
+    const KIND: Kind = Kind::Policies;
+    const MAY_BE_ABSENT: bool = true;
+
+    fn seen(self, _: &mut Noted) -> Option<Event> {
+        let allowed_tenants = translate::allowed_tenants(&self);
+        Some(Event::PolicySeen { policy: key(&self.metadata), allowed_tenants })
+    }
+
+    fn gone((key, _): Gone, _: &mut Noted) -> Option<Event> {
+        Some(Event::PolicyGone(key))
+    }
+}
+
+impl Followed for WireNamespace {
+    const KIND: Kind = Kind::Namespaces;
+
+    fn seen(self, _: &mut Noted) -> Option<Event> {
+        let labels = translate::labels(&self.metadata.labels.clone().unwrap_or_default());
+        Some(Event::NamespaceSeen { name: key(&self.metadata).name, labels })
+    }
+
+    fn gone((key, _): Gone, _: &mut Noted) -> Option<Event> {
+        Some(Event::NamespaceGone(key.name))
+    }
+}
+
+impl Followed for WireLease {
+    const KIND: Kind = Kind::Backends;
+
+    fn seen(self, noted: &mut Noted) -> Option<Event> {
+        let kind = backend(&key(&self.metadata).name)?;
+        let Some(renewed) = self.spec.renew_time.map(|renewed| renewed.0) else {
+            return Some(Event::BackendGone(kind));
+        };
+        // Seen again, it is not fresher than it was: only a renewal is.
+        let is_renewal = noted.renewals.insert(kind, renewed) != Some(renewed);
+        is_renewal.then(|| Event::BackendSeen { kind, age: age(renewed) })
+    }
+
+    fn gone((key, _): Gone, _: &mut Noted) -> Option<Event> {
+        backend(&key.name).map(Event::BackendGone)
+    }
+}
+
+/// Which objects a Lease speaks for.
+fn backend(lease: &str) -> Option<ObjectKind> {
+    match lease {
+        crds::backend_lease::CORRD => Some(ObjectKind::Corridor),
+        crds::backend_lease::MEMQOSD => Some(ObjectKind::MemoryBundle),
+        _ => None,
+    }
+}
+
+impl Followed for WireBudget {
+    const KIND: Kind = Kind::Budgets;
+
+    fn seen(self, _: &mut Noted) -> Option<Event> {
+        Some(Event::BudgetSeen(translate::budget(&self)))
+    }
+
+    fn gone((key, _): Gone, _: &mut Noted) -> Option<Event> {
+        Some(Event::BudgetGone(key))
+    }
+}
+
+impl Followed for WireService {
+    const KIND: Kind = Kind::Services;
+
+    fn seen(self, _: &mut Noted) -> Option<Event> {
+        Some(translate::service(&self))
+    }
+
+    fn gone((key, _): Gone, _: &mut Noted) -> Option<Event> {
+        Some(Event::ServiceGone(key))
+    }
+}
+
+macro_rules! followed_owner {
+    ($wire:ty, $kind:expr, $translate:path) => {
+        impl Followed for $wire {
+            const KIND: Kind = Kind::Owners($kind);
+
+            fn seen(self, _: &mut Noted) -> Option<Event> {
+                Some($translate(&self))
+            }
+
+            fn gone((key, _): Gone, _: &mut Noted) -> Option<Event> {
+                let owner = Owner { kind: $kind, name: key.name };
+                Some(Event::OwnerGone { namespace: key.namespace, owner })
+            }
+        }
+    };
+}
+
+followed_owner!(
+    WireReplicationController,
+    OwnerKind::ReplicationController,
+    translate::replication_controller
+);
+followed_owner!(WireReplicaSet, OwnerKind::ReplicaSet, translate::replica_set);
+followed_owner!(WireStatefulSet, OwnerKind::StatefulSet, translate::stateful_set);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn seen<K: Followed + serde::de::DeserializeOwned>(
+        noted: &mut Noted,
+        object: Value,
+    ) -> Option<Event> {
+        serde_json::from_value::<K>(object).unwrap().seen(noted)
+    }
+
+    #[test]
+    fn a_foreign_pod_that_lost_its_nomination_is_gone_for_us() {
+        let noted = &mut Noted::default();
+        let mut pod = json!({
+            "metadata": {"namespace": "a", "name": "p", "uid": "u", "resourceVersion": "1"},
+            "spec": {"schedulerName": "other", "containers": [{}]},
+            "status": {"nominatedNodeName": "n1"},
+        });
+        assert!(matches!(seen::<WirePod>(noted, pod.clone()), Some(Event::PodSeen(_))));
+        pod["status"] = json!({});
+        let told = seen::<WirePod>(noted, pod);
+        assert!(matches!(&told, Some(Event::PodGone(uid)) if uid.as_str() == "u"), "{told:?}");
+    }
+
+    #[test]
+    fn a_lease_tells_each_renewal_once_and_other_leases_nothing() {
+        let noted = &mut Noted::default();
+        let lease = |name: &str, renewed: Value| json!({"metadata": {"name": name}, "spec": {"renewTime": renewed}});
+        let time = json!("2026-01-01T00:00:00.000000Z");
+        let corrd = lease(crds::backend_lease::CORRD, time.clone());
+        let first = seen::<WireLease>(noted, corrd.clone());
+        assert!(matches!(first, Some(Event::BackendSeen { kind: ObjectKind::Corridor, .. })));
+        assert!(seen::<WireLease>(noted, corrd).is_none());
+        assert!(seen::<WireLease>(noted, lease("any", time)).is_none());
+        let lost = seen::<WireLease>(noted, lease(crds::backend_lease::CORRD, Value::Null));
+        assert!(matches!(lost, Some(Event::BackendGone(ObjectKind::Corridor))));
+    }
+
+    #[test]
+    fn conditions_of_ours_are_noted_once_and_go_with_their_object() {
+        let noted = &mut Noted::default();
+        let corridor = |since: &str| {
+            let condition =
+                |name: &str| json!({"type": name, "status": "True", "lastTransitionTime": since});
+            json!({
+                "metadata": {"namespace": "a", "name": "c", "uid": "u"},
+                "status": {"conditions": [condition("InUse"), condition("Ready")]},
+            })
+        };
+        seen::<WireCorridor>(noted, corridor("2026-01-01T00:00:00Z"));
+        seen::<WireCorridor>(noted, corridor("2026-02-02T00:00:00Z"));
+        let known = &noted.use_conditions[&ObjectUid::new("u")];
+        assert_eq!(known.len(), 1);
+        assert_eq!(known[0].since, "2026-01-01T00:00:00Z".parse().unwrap());
+        let mut tracker = crate::tracker::Tracker::default();
+        let meta: WireCorridor = serde_json::from_value(corridor("2026-01-01T00:00:00Z")).unwrap();
+        tracker.seen(&meta.metadata);
+        let told = WireCorridor::gone(tracker.gone(&meta.metadata).unwrap(), noted);
+        assert!(matches!(told, Some(Event::ObjectGone(_))) && noted.use_conditions.is_empty());
+    }
+}
