@@ -1,12 +1,20 @@
 //! `KubeSchedulerConfiguration`: the file that people already have for kube-scheduler, as far as it
 //! concerns this scheduler. What cannot be honoured is refused by name, never dropped in silence.
 
-use std::time::Duration;
+mod corridor;
+mod error;
+mod plugin_args;
+mod plugins;
+mod scoring;
 
-use engine::{Bypass, EngineConfig, Quota};
-use model::{Amount, FailurePolicy};
+use engine::EngineConfig;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+
+use plugin_args::PluginConfig;
+use plugins::Plugins;
+
+pub use error::ConfigurationError;
 
 pub const API_VERSION: &str = "kubescheduler.config.k8s.io/v1";
 
@@ -37,17 +45,8 @@ pub struct KubeSchedulerConfiguration {
 struct Profile {
     scheduler_name: Option<String>,
     percentage_of_nodes_to_score: Option<IgnoredAny>,
-    plugins: Option<IgnoredAny>,
+    plugins: Plugins,
     plugin_config: Vec<PluginConfig>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct PluginConfig {
-    name: String,
-    /// Read only where the plugin is ours: others have other fields.
-    #[serde(default)]
-    args: serde_json::Value,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -62,90 +61,11 @@ struct Extender {
     url_prefix: String,
 }
 
-/// Settings of ours, for one profile.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct CorridorArgs {
-    /// An object of its own in Kubernetes' eyes; there is one version.
-    #[serde(rename = "apiVersion")]
-    _api_version: Option<String>,
-    kind: Option<String>,
-    failure_policy: Option<Policy>,
-    bypass: Option<BypassArgs>,
-    quotas: Vec<QuotaArgs>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-enum Policy {
-    Queue,
-    FailFast,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct BypassArgs {
-    times: Option<u32>,
-    seconds: Option<u32>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct QuotaArgs {
-    namespace: String,
-    #[serde(default)]
-    gbps: Option<f64>,
-    #[serde(default)]
-    gbs: Option<f64>,
-    #[serde(default)]
-    pods: Option<usize>,
-}
-
 /// What the engine is told, and what people should know about the rest of their file.
 #[derive(Clone, Debug, Default)]
 pub struct SchedulerConfiguration {
     pub engine: EngineConfig,
     pub notes: Vec<String>,
-}
-
-/// Why a `KubeSchedulerConfiguration` cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConfigurationError {
-    #[error("apiVersion of KubeSchedulerConfiguration is {0:?}; it must be {API_VERSION}")]
-    ApiVersion(String),
-    #[error("extenders[0] ({url}): extenders are not supported; remove the list")]
-    Extender { url: String },
-    #[error(
-        "leaderElection.resourceName is kube-scheduler, the default scheduler's own Lease; leave it \
-         out or choose another name"
-    )]
-    LeaseOfKubeScheduler,
-    #[error("profiles has {0} entries; one profile is supported")]
-    Profiles(usize),
-    #[error(
-        "profiles[0].schedulerName is {0:?}; this scheduler serves {name} and leaves the Pods of \
-         others alone",
-        name = crds::SCHEDULER_NAME
-    )]
-    SchedulerName(String),
-    #[error("profiles[0].plugins: choosing plugins is not supported yet; remove the section")]
-    Plugins,
-    #[error(
-        "profiles[0].pluginConfig: {0:?} cannot be configured; the only plugin with settings is \
-         {CORRIDOR_PLUGIN}"
-    )]
-    Plugin(String),
-    #[error(
-        "profiles[0].pluginConfig: args of {CORRIDOR_PLUGIN} are of kind {0:?}, not CorridorArgs"
-    )]
-    ArgsKind(String),
-    #[error("profiles[0].pluginConfig: {CORRIDOR_PLUGIN} is configured twice")]
-    Twice,
-    #[error("profiles[0].pluginConfig: args of {CORRIDOR_PLUGIN}: {0}")]
-    Args(String),
-    #[error("quotas: {field} of namespace {namespace:?} is {value}; it must be a number above 0")]
-    Quota { namespace: String, field: &'static str, value: String },
-    #[error("quotas: namespace {0:?} has two entries; write one")]
-    QuotaTwice(String),
 }
 
 impl KubeSchedulerConfiguration {
@@ -171,6 +91,7 @@ impl KubeSchedulerConfiguration {
         if profile.percentage_of_nodes_to_score.is_some() {
             notes.push(SAMPLING.to_owned());
         }
+        notes.extend(profile.plugins.unused());
         Ok(SchedulerConfiguration { engine: profile.read()?, notes })
     }
 
@@ -216,80 +137,20 @@ impl Profile {
             }
             _ => {}
         }
-        if self.plugins.is_some() {
-            return Err(ConfigurationError::Plugins);
-        }
-        let mut plugins = self.plugin_config.into_iter();
-        let Some(plugin) = plugins.next() else { return Ok(EngineConfig::default()) };
-        if let Some(other) =
-            std::iter::once(&plugin).chain(plugins.as_slice()).find(|it| it.name != CORRIDOR_PLUGIN)
-        {
-            return Err(ConfigurationError::Plugin(other.name.clone()));
-        }
-        if plugins.next().is_some() {
-            return Err(ConfigurationError::Twice);
-        }
-        if plugin.args.is_null() {
-            return Ok(EngineConfig::default());
-        }
-        let args: CorridorArgs = serde_json::from_value(plugin.args)
-            .map_err(|error| ConfigurationError::Args(error.to_string()))?;
-        args.read()
-    }
-}
-
-impl CorridorArgs {
-    fn read(self) -> Result<EngineConfig, ConfigurationError> {
-        if let Some(kind) = self.kind.filter(|kind| kind != "CorridorArgs") {
-            return Err(ConfigurationError::ArgsKind(kind));
-        }
         let mut config = EngineConfig::default();
-        if let Some(policy) = self.failure_policy {
-            config.failure_policy = match policy {
-                Policy::Queue => FailurePolicy::Queue,
-                Policy::FailFast => FailurePolicy::FailFast,
-            };
-        }
-        let bypass = self.bypass.unwrap_or_default();
-        let Bypass { times_max, span_max } = config.bypass;
-        config.bypass = Bypass {
-            times_max: bypass.times.unwrap_or(times_max),
-            span_max: bypass.seconds.map_or(span_max, |it| Duration::from_secs(it.into())),
-        };
-        for quota in self.quotas {
-            let quota = quota.read()?;
-            if config.quotas.iter().any(|it| it.namespace == quota.namespace) {
-                return Err(ConfigurationError::QuotaTwice(quota.namespace.to_string()));
-            }
-            config.quotas.push(quota);
-        }
+        plugin_args::read(self.plugin_config, &mut config)?;
+        self.plugins.weigh(&mut config.rules.weights)?;
         Ok(config)
-    }
-}
-
-impl QuotaArgs {
-    fn read(self) -> Result<Quota, ConfigurationError> {
-        let amount = |field, value: Option<f64>| match value {
-            None => Ok(None),
-            Some(value) => match Amount::from_measured(value) {
-                amount if amount.is_zero() => Err(ConfigurationError::Quota {
-                    namespace: self.namespace.clone(),
-                    field,
-                    value: value.to_string(),
-                }),
-                amount => Ok(Some(amount)),
-            },
-        };
-        let (corridor, bundle) = (amount("gbps", self.gbps)?, amount("gbs", self.gbs)?);
-        Ok(Quota { namespace: self.namespace.as_str().into(), corridor, bundle, pods: self.pods })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use engine::Bypass;
+    use model::{Amount, FailurePolicy};
 
-    fn read(fields: &str) -> Result<SchedulerConfiguration, String> {
+    pub(super) fn read(fields: &str) -> Result<SchedulerConfiguration, String> {
         let json = format!(r#"{{"apiVersion":"{API_VERSION}",{fields}}}"#);
         let parsed: KubeSchedulerConfiguration =
             serde_json::from_str(&json).map_err(|error| error.to_string())?;
@@ -330,7 +191,6 @@ mod tests {
             (r#""leaderElection":{"resourceName":"kube-scheduler"}"#, "own Lease"),
             (r#""profiles":[{"schedulerName":"default-scheduler"}]"#, "default-scheduler"),
             (r#""profiles":[{},{}]"#, "2 entries"),
-            (r#""profiles":[{"plugins":{}}]"#, "choosing plugins"),
             (r#""profiles":[{"pluginConfig":[{"name":"NoSuch"}]}]"#, "NoSuch"),
             (r#""noSuchField":1"#, "noSuchField"),
             (

@@ -1,0 +1,86 @@
+//! Our own settings.
+
+use std::time::Duration;
+
+use engine::{Bypass, EngineConfig, Quota};
+use model::{Amount, FailurePolicy};
+use serde::Deserialize;
+
+use super::ConfigurationError;
+
+/// Settings of ours, for one profile.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(super) struct CorridorArgs {
+    failure_policy: Option<Policy>,
+    bypass: Option<BypassArgs>,
+    quotas: Vec<QuotaArgs>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+enum Policy {
+    Queue,
+    FailFast,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct BypassArgs {
+    times: Option<u32>,
+    seconds: Option<u32>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct QuotaArgs {
+    namespace: String,
+    #[serde(default)]
+    gbps: Option<f64>,
+    #[serde(default)]
+    gbs: Option<f64>,
+    #[serde(default)]
+    pods: Option<usize>,
+}
+
+impl CorridorArgs {
+    pub fn apply(self, config: &mut EngineConfig) -> Result<(), ConfigurationError> {
+        if let Some(policy) = self.failure_policy {
+            config.failure_policy = match policy {
+                Policy::Queue => FailurePolicy::Queue,
+                Policy::FailFast => FailurePolicy::FailFast,
+            };
+        }
+        let bypass = self.bypass.unwrap_or_default();
+        let Bypass { times_max, span_max } = config.bypass;
+        config.bypass = Bypass {
+            times_max: bypass.times.unwrap_or(times_max),
+            span_max: bypass.seconds.map_or(span_max, |it| Duration::from_secs(it.into())),
+        };
+        for quota in self.quotas {
+            let quota = quota.read()?;
+            if config.quotas.iter().any(|it| it.namespace == quota.namespace) {
+                return Err(ConfigurationError::QuotaTwice(quota.namespace.to_string()));
+            }
+            config.quotas.push(quota);
+        }
+        Ok(())
+    }
+}
+
+impl QuotaArgs {
+    fn read(self) -> Result<Quota, ConfigurationError> {
+        let amount = |field, value: Option<f64>| match value {
+            None => Ok(None),
+            Some(value) => match Amount::from_measured(value) {
+                amount if amount.is_zero() => Err(ConfigurationError::Quota {
+                    namespace: self.namespace.clone(),
+                    field,
+                    value: value.to_string(),
+                }),
+                amount => Ok(Some(amount)),
+            },
+        };
+        let (corridor, bundle) = (amount("gbps", self.gbps)?, amount("gbs", self.gbs)?);
+        Ok(Quota { namespace: self.namespace.as_str().into(), corridor, bundle, pods: self.pods })
+    }
+}
