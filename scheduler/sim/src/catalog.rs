@@ -3,9 +3,13 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::api::apps::v1::{ReplicaSet, StatefulSet};
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, Node, Pod, Secret, ServiceAccount};
+use k8s_openapi::api::core::v1::{
+    ConfigMap, Event, Namespace, Node, Pod, ReplicationController, Secret, Service, ServiceAccount,
+};
 use k8s_openapi::api::events::v1::Event as NewEvent;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope, Resource};
@@ -25,6 +29,11 @@ const BUILTIN: &[Builtin] = &[
     row::<ConfigMap>(&["cm"], Rules::Plain, &[], columns::CONFIG_MAP),
     row::<ServiceAccount>(&["sa"], Rules::Plain, &[], columns::NAME_AND_AGE),
     row::<Secret>(&[], Rules::Secret, &["type"], columns::SECRET),
+    row::<Service>(&["svc"], Rules::Controlled, &[], columns::NAME_AND_AGE),
+    row::<ReplicationController>(&["rc"], Rules::Controlled, &[], columns::NAME_AND_AGE),
+    row::<ReplicaSet>(&["rs"], Rules::Controlled, &[], columns::NAME_AND_AGE),
+    row::<StatefulSet>(&["sts"], Rules::Controlled, &[], columns::NAME_AND_AGE),
+    row::<PodDisruptionBudget>(&["pdb"], Rules::Controlled, &[], columns::NAME_AND_AGE),
     row::<Lease>(&[], Rules::Lease, &[], columns::LEASE),
     row::<NewEvent>(&["ev"], Rules::NewEvent, NEW_EVENT_FIELDS, columns::EVENT),
     row::<PriorityClass>(&["pc"], Rules::Plain, &[], columns::PRIORITY_CLASS),
@@ -74,6 +83,9 @@ const NEW_EVENT_FIELDS: &[&str] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rules {
     Plain,
+    /// A controller works on its spec and answers in its status. There is none here: tests write
+    /// the status themselves.
+    Controlled,
     Namespace,
     Pod,
     Node,
@@ -163,7 +175,7 @@ impl ResourceType {
     }
 
     pub fn has_generation(&self) -> bool {
-        matches!(self.rules, Rules::Pod | Rules::Definition | Rules::Custom)
+        matches!(self.rules, Rules::Controlled | Rules::Pod | Rules::Definition | Rules::Custom)
     }
 
     /// Whether `object` has the form of this type, as far as Kubernetes' own definition goes.
@@ -206,7 +218,8 @@ impl Catalog {
             .find(|ty| ty.group == group && ty.version == version && ty.plural == plural)
     }
 
-    /// The built-in type with these rules: every kind of rule but `Plain` and `Custom` has one.
+    /// The built-in type with these rules: every kind of rule but `Plain`,
+    /// `Controlled` and `Custom` has one.
     pub fn with_rules(&self, rules: Rules) -> &Arc<ResourceType> {
         let found = self.types.iter().find(|ty| ty.rules == rules);
         found.unwrap_or(&self.types[0])
@@ -254,7 +267,7 @@ impl Builtin {
             namespaced: self.namespaced,
             has_status: matches!(
                 self.rules,
-                Rules::Namespace | Rules::Pod | Rules::Node | Rules::Definition
+                Rules::Controlled | Rules::Namespace | Rules::Pod | Rules::Node | Rules::Definition
             ),
             rules: self.rules,
             fields: owned(self.fields),

@@ -57,7 +57,7 @@ pub(crate) fn prepare_new(
         Rules::Namespace => prepare_namespace(&name, &mut object),
         Rules::Node => prepare_node(&mut object),
         Rules::Secret => prepare_secret(&mut object),
-        Rules::Custom => {
+        Rules::Controlled | Rules::Custom => {
             if ty.has_status {
                 as_map(&mut object).remove("status");
             }

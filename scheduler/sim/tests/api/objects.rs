@@ -112,6 +112,33 @@ async fn wrong_requests_are_refused_as_the_real_server_does() {
 }
 
 #[tokio::test]
+async fn what_controllers_work_on_keeps_spec_and_status_apart() {
+    let (_server, client) = start().await;
+    let budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+    let made = json!({
+        "metadata": { "name": "b" },
+        "spec": { "selector": {}, "maxUnavailable": 1 },
+        "status": { "disruptionsAllowed": 9 },
+    });
+    let made = post(&client, budgets, made).await;
+    assert_eq!((&made["status"], &made["metadata"]["generation"]), (&Value::Null, &json!(1)));
+    let path = format!("{budgets}/b/status");
+    let counts = json!({
+        "currentHealthy": 3, "desiredHealthy": 2, "disruptionsAllowed": 1, "expectedPods": 3,
+    });
+    let (code, told) = call(&client, "PATCH", &path, MERGE, json!({ "status": counts })).await;
+    assert_eq!((code, &told["status"]["disruptionsAllowed"]), (200, &json!(1)), "{told}");
+    for path in [
+        "/api/v1/services",
+        "/api/v1/replicationcontrollers",
+        "/apis/apps/v1/replicasets",
+        "/apis/apps/v1/statefulsets",
+    ] {
+        assert_eq!(get(&client, path).await["items"], json!([]), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn deletion_checks_its_preconditions() {
     let (_server, client) = start().await;
     let maps: Api<ConfigMap> = Api::default_namespaced(client);
