@@ -17,6 +17,7 @@ use kube::{Api, Client};
 
 const ELSEWHERE: &str = "default";
 const READING: [&str; 3] = ["get", "list", "watch"];
+const FOLLOWING: [&str; 2] = ["list", "watch"];
 const CHANGING: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
 
 /// Verbs on `resource` or `resource/subresource` of a group.
@@ -36,12 +37,18 @@ const fn right(
     Right { namespace, group, resource, verbs }
 }
 
-const NEEDED: [Right; 16] = [
+const NEEDED: [Right; 22] = [
     right(ELSEWHERE, "", "pods", &READING),
+    right(ELSEWHERE, "", "pods", &["delete"]),
     right(ELSEWHERE, "", "pods/binding", &["create"]),
     right(ELSEWHERE, "", "pods/status", &["patch"]),
     right(ELSEWHERE, "", "nodes", &READING),
     right(ELSEWHERE, "", "namespaces", &READING),
+    right(ELSEWHERE, "", "services", &FOLLOWING),
+    right(ELSEWHERE, "", "replicationcontrollers", &FOLLOWING),
+    right(ELSEWHERE, "apps", "replicasets", &FOLLOWING),
+    right(ELSEWHERE, "apps", "statefulsets", &FOLLOWING),
+    right(ELSEWHERE, "policy", "poddisruptionbudgets", &FOLLOWING),
     right(ELSEWHERE, "", "events", &["create"]),
     right(ELSEWHERE, "corridoros.io", "corridors", &READING),
     right(ELSEWHERE, "corridoros.io", "memorybundles", &READING),
@@ -55,9 +62,18 @@ const NEEDED: [Right; 16] = [
     right(SYSTEM_NAMESPACE, "coordination.k8s.io", "leases", &READING),
 ];
 
-const REFUSED: [Right; 23] = [
-    right(ELSEWHERE, "", "pods", &CHANGING),
-    right(SYSTEM_NAMESPACE, "", "pods", &CHANGING),
+/// Pods go one by one, by name and UID.
+const CHANGING_PODS: [&str; 4] = ["create", "update", "patch", "deletecollection"];
+
+const REFUSED: [Right; 29] = [
+    right(ELSEWHERE, "", "pods", &CHANGING_PODS),
+    right(SYSTEM_NAMESPACE, "", "pods", &CHANGING_PODS),
+    right(ELSEWHERE, "", "services", &CHANGING),
+    right(ELSEWHERE, "", "replicationcontrollers", &CHANGING),
+    right(ELSEWHERE, "apps", "replicasets", &CHANGING),
+    right(ELSEWHERE, "apps", "statefulsets", &CHANGING),
+    right(ELSEWHERE, "apps", "deployments", &READING),
+    right(ELSEWHERE, "policy", "poddisruptionbudgets", &CHANGING),
     right(ELSEWHERE, "", "pods/status", &["update"]),
     right(ELSEWHERE, "", "pods/eviction", &["create"]),
     right(ELSEWHERE, "", "pods/exec", &["create", "get"]),
@@ -135,7 +151,9 @@ async fn the_scheduler_may_do_what_it_needs_and_nothing_more() {
     let pods: Api<Pod> = Api::all(client.clone());
     pods.list(&ListParams::default()).await.unwrap();
     let pods: Api<Pod> = Api::namespaced(client.clone(), ELSEWHERE);
-    assert_forbidden(pods.delete("any", &DeleteParams::default()).await);
+    assert_forbidden(
+        pods.delete_collection(&DeleteParams::default(), &ListParams::default()).await.map(drop),
+    );
     let secrets: Api<Secret> = Api::all(client);
     assert_forbidden(secrets.list(&ListParams::default()).await);
 }

@@ -55,12 +55,7 @@ pub async fn pods_that_cannot_be_placed_say_why(cluster: &Cluster) -> Result<()>
 fn refusals(corridor: &Corridor) -> Vec<Refusal> {
     let pod = PodTemplate::small;
     let in_team = |name, because, template| Refusal { namespace: TEAM, name, template, because };
-    let apart = json!({ "podAntiAffinity": {
-        "requiredDuringSchedulingIgnoredDuringExecution": [{
-            "topologyKey": "kubernetes.io/hostname",
-            "labelSelector": { "matchLabels": { "app": "lonely" } },
-        }],
-    }});
+    let volumes = json!([{ "name": "data", "persistentVolumeClaim": { "claimName": "data" } }]);
     vec![
         in_team(
             "amount-in-words",
@@ -90,8 +85,8 @@ fn refusals(corridor: &Corridor) -> Vec<Refusal> {
         ),
         in_team(
             "not-understood",
-            "UnsupportedFeature: spec.affinity.podAntiAffinity",
-            pod().spec("affinity", apart),
+            "UnsupportedFeature: spec.volumes.persistentVolumeClaim",
+            pod().spec("volumes", volumes),
         ),
         Refusal {
             namespace: OTHER_TEAM,
