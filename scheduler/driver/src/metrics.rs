@@ -19,7 +19,9 @@ pub struct Metrics {
     unschedulable: IntGaugeVec,
     cache: IntGaugeVec,
     reserved: Reserved,
+    preemptions: Preemptions,
     quarantined: IntCounter,
+    woken_by_sweep: IntCounter,
     reports_dropped: IntCounter,
     pub(crate) bind_seconds: Histogram,
     pub(crate) binds: IntCounterVec,
@@ -55,9 +57,14 @@ impl Metrics {
                 &["type"],
             )?,
             reserved: Reserved::new(&make, cluster)?,
+            preemptions: Preemptions::new(&make)?,
             quarantined: make.counter(
                 "corridor_quarantined_pods_total",
                 "Pods set aside because the scheduler itself failed on them.",
+            )?,
+            woken_by_sweep: make.counter(
+                "corridor_woken_by_sweep_total",
+                "Pods that no event had woken. Not 0: an event was lost, or misjudged.",
             )?,
             reports_dropped: make.counter(
                 "corridor_reports_dropped_total",
@@ -76,7 +83,7 @@ impl Metrics {
                 .gauge("corridor_binds_in_flight", "Bindings without a clear outcome yet.")?,
             writes: make.counters(
                 "corridor_writes_total",
-                "What was written beside Bindings, by kind (condition, event, status) and result (ok, failed).",
+                "What was written beside Bindings, by kind (condition, event, status, eviction) and result (ok, failed).",
                 &["kind", "result"],
             )?,
             watch_events: make.counters(
@@ -120,7 +127,9 @@ impl Metrics {
         for (result, total) in results {
             raise_to(&self.attempts.with_label_values(&[result, PROFILE]), total);
         }
+        self.preemptions.publish(stats);
         raise_to(&self.quarantined, stats.quarantined);
+        raise_to(&self.woken_by_sweep, stats.woken_by_sweep);
         raise_to(&self.reports_dropped, stats.reports_dropped);
         let queues = [
             ("active", stats.active),
@@ -138,6 +147,49 @@ impl Metrics {
         for (kind, count) in known {
             self.cache.with_label_values(&[kind]).set(gauge(count));
         }
+    }
+}
+
+/// Under kube-scheduler's names, and in its buckets.
+#[derive(Debug)]
+struct Preemptions {
+    attempts: IntCounter,
+    victims: Histogram,
+}
+
+impl Preemptions {
+    fn new(make: &Maker) -> Result<Self, prometheus::Error> {
+        let victims = HistogramOpts::new(
+            "scheduler_preemption_victims",
+            "Pods that were sent away in one preemption.",
+        );
+        let buckets = prometheus::exponential_buckets(1.0, 2.0, 7)?;
+        Ok(Self {
+            attempts: make.counter(
+                "scheduler_preemption_attempts_total",
+                "Attempts that ended in sending other Pods away.",
+            )?,
+            victims: make.registered(Histogram::with_opts(victims.buckets(buckets))?)?,
+        })
+    }
+
+    /// The engine counts preemptions and victims. Should there have been several preemptions since
+    /// the last time, their victims are taken to be spread evenly.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a count on a graph"
+    )]
+    fn publish(&self, stats: &Stats) {
+        let attempts = stats.preemptions.saturating_sub(self.attempts.get());
+        let told = self.victims.get_sample_sum() as u64;
+        let victims = stats.preemption_victims.saturating_sub(told);
+        for number in 0..attempts {
+            let share = victims / attempts + u64::from(number < victims % attempts);
+            self.victims.observe(share as f64);
+        }
+        raise_to(&self.attempts, stats.preemptions);
     }
 }
 
@@ -247,5 +299,17 @@ mod tests {
         assert!(families.iter().all(|family| !family.help().is_empty()));
         let attempts = metrics.attempts.with_label_values(&["scheduled", PROFILE]).get();
         assert_eq!(attempts, 7);
+    }
+
+    #[test]
+    fn every_victim_is_counted_once() {
+        let metrics = Metrics::new("here").unwrap();
+        for (preemptions, preemption_victims) in [(0, 0), (1, 5), (1, 5), (3, 8)] {
+            let stats = Stats { preemptions, preemption_victims, ..Stats::default() };
+            metrics.publish(&stats);
+        }
+        let Preemptions { attempts, victims } = &metrics.preemptions;
+        assert_eq!((attempts.get(), victims.get_sample_count()), (3, 3));
+        assert!((victims.get_sample_sum() - 8.0).abs() < f64::EPSILON);
     }
 }
