@@ -15,6 +15,8 @@ mod metrics;
 mod questions;
 mod run;
 mod slots;
+#[cfg(test)]
+mod tests;
 mod tracker;
 mod translate;
 mod watch;

@@ -123,7 +123,7 @@ fn hypothetical(pod: &[u8]) -> Result<model::PodSpec, String> {
     Ok(model::PodSpec::clone(&pod.spec))
 }
 
-fn explanation(explanation: &Explanation) -> Value {
+pub(crate) fn explanation(explanation: &Explanation) -> Value {
     let nodes = &explanation.nodes;
     let reasons: Vec<Value> = nodes
         .reasons

@@ -1,5 +1,6 @@
 //! Why a Pod is where it is, in figures. Changes nothing.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use model::{Assignment, NodeName, ObjectKey, ObjectRef, PodSpec, PodUid};
@@ -13,6 +14,7 @@ use crate::queue::{Order, ParkKey};
 use crate::record::{Record, Stage};
 use crate::rejection::{NodesRejection, Rejection};
 use crate::survey::Survey;
+use crate::wakes_on::wakes_on;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
@@ -82,7 +84,11 @@ impl Engine {
         };
         let mut explanation = self.answer(&question);
         explanation.state = record.stage.name();
-        explanation.nominated_node.clone_from(&record.nominated);
+        if let Some(node) = record.nominated.clone().filter(|_| record.stage.is_waiting()) {
+            let _ = write!(explanation.message, " Room is being made for it on node {node}.");
+            explanation.wakes_on.insert(0, format!("its victims leave node {node}"));
+            explanation.nominated_node = Some(node);
+        }
         explanation.waiting_for = self.now.saturating_since(record.first_seen);
         explanation.line = self.line_position(record);
         if !record.stage.is_waiting() {
@@ -136,7 +142,7 @@ impl Engine {
                 |rejection| rejection.message(total),
             ),
             dominant: rejection.as_ref().map(|it| dominant(self, &spec.shape, it, &survey)),
-            wakes_on: rejection.iter().map(|rejection| rejection.wake_on().to_string()).collect(),
+            wakes_on: rejection.iter().flat_map(|it| wakes_on(&spec.shape, it)).collect(),
             nodes: NodesExplained { looked_at: total.min(*nodes_max), total, ..nodes(&survey) },
             preemption: self.preemption_explained(&survey),
             nominated_node: None,

@@ -43,8 +43,10 @@ mod survey;
 mod testkit;
 #[cfg(test)]
 mod tests;
+mod units;
 mod uses;
 mod wake;
+mod wakes_on;
 mod when;
 
 mod queue;

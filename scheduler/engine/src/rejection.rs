@@ -265,7 +265,7 @@ impl ObjectRejection {
         self.needed.unwrap_or_default().saturating_sub(self.free)
     }
 
-    fn wake_on(&self) -> WakeOn {
+    pub(crate) fn wake_on(&self) -> WakeOn {
         let object = self.object.clone();
         match (&self.cause, self.policy) {
             (Cause::OtherNamespace | Cause::OtherSecurityDomain { .. }, _) => {

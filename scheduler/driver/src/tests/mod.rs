@@ -1,0 +1,87 @@
+//! The driver's pure half with the engine behind it: API objects in, answers out.
+
+mod bad_input;
+mod explain;
+
+use std::time::Duration;
+
+use engine::{Engine, EngineConfig, Event, Kind, Poll, Report, Work};
+use model::{Instant, ObjectKind};
+use serde_json::Value;
+
+use crate::translate;
+
+const WORK: Work = Work { attempts_max: 64, nodes_max: usize::MAX };
+
+/// An engine that knows what it is given as JSON.
+struct World {
+    engine: Engine,
+    now: Instant,
+}
+
+impl World {
+    fn new() -> Self {
+        let mut world = Self {
+            engine: Engine::new(EngineConfig::default()),
+            now: Instant::START + Duration::from_secs(1000),
+        };
+        for kind in Kind::ALL {
+            world.handle(Event::Synced(kind));
+        }
+        world
+    }
+
+    fn handle(&mut self, event: Event) {
+        self.engine.handle(self.now, event);
+    }
+
+    fn backends_speak(&mut self) {
+        for kind in ObjectKind::ALL {
+            self.handle(Event::BackendSeen { kind, age: Duration::ZERO });
+        }
+    }
+
+    fn node(&mut self, object: &Value) -> serde_json::Result<()> {
+        self.handle(Event::NodeSeen(translate::node(&serde_json::from_value(object.clone())?)));
+        Ok(())
+    }
+
+    fn pod(&mut self, object: &Value) -> serde_json::Result<()> {
+        if let Some(pod) = translate::pod(&serde_json::from_value(object.clone())?) {
+            self.handle(Event::PodSeen(pod));
+        }
+        Ok(())
+    }
+
+    fn corridor(&mut self, object: &Value) -> serde_json::Result<()> {
+        let corridor = translate::corridor(serde_json::from_value(object.clone())?);
+        self.handle(Event::ObjectSeen(corridor));
+        Ok(())
+    }
+
+    fn bundle(&mut self, object: &Value) -> serde_json::Result<()> {
+        let bundle = translate::bundle(serde_json::from_value(object.clone())?);
+        self.handle(Event::ObjectSeen(bundle));
+        Ok(())
+    }
+
+    /// Decides all there is to decide; every Binding succeeds. The names of those bound.
+    fn bind_all(&mut self) -> Vec<String> {
+        let mut bound = Vec::new();
+        loop {
+            match self.engine.poll(self.now, WORK) {
+                Poll::Bind(bind) => {
+                    bound.push(bind.pod.to_string());
+                    self.handle(Event::BindDone(bind.uid));
+                }
+                Poll::Yield => {}
+                Poll::Idle => return bound,
+            }
+            while let Some(report) = self.engine.poll_report() {
+                if let Report::Held(held) = report {
+                    self.handle(Event::ReportWritten(held.uid));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What would let a rejected Pod be tried again, in words.
+
+use model::Shape;
+use oracle::Reason;
+
+use crate::rejection::{Cause, NodesRejection, ObjectRejection, Rejection, WakeOn};
+use crate::units::{Unit, amount};
+
+pub(crate) fn wakes_on(shape: &Shape, rejection: &Rejection) -> Vec<String> {
+    match rejection {
+        Rejection::Nodes(rejected) if !rejected.reasons.is_empty() => of_nodes(shape, rejected),
+        Rejection::Object(rejection) => vec![of_object(rejection)],
+        other => vec![other.wake_on().to_string()],
+    }
+}
+
+/// What would have to change first, where that is more telling than what the Pod waits for.
+fn of_object(rejection: &ObjectRejection) -> String {
+    let wake_on = rejection.wake_on();
+    let object = &rejection.object;
+    match (&rejection.cause, &wake_on) {
+        (Cause::InUse { by }, WakeOn::ObjectFree { .. }) => format!("Pod {by} ends"),
+        (Cause::NotFound, WakeOn::ObjectFree { .. }) => format!("{object} is created"),
+        (Cause::Stale, WakeOn::ObjectFree { .. }) => {
+            format!("{} reports again", object.kind.backend())
+        }
+        (Cause::BelowFloor | Cause::NotReady, WakeOn::ObjectFree { .. }) => {
+            format!("{object} is Ready and meets its floor again")
+        }
+        _ => wake_on.to_string(),
+    }
+}
+
+/// The reason of most Nodes first.
+fn of_nodes(shape: &Shape, rejected: &NodesRejection) -> Vec<String> {
+    let mut counts: Vec<_> = rejected.reasons.values().collect();
+    counts.sort_by_key(|count| std::cmp::Reverse(count.nodes));
+    let mut words = Vec::new();
+    for count in counts {
+        let word = word(shape, &count.reason);
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    words
+}
+
+fn word(shape: &Shape, reason: &Reason) -> String {
+    match reason {
+        Reason::NodeUnschedulable => "a cordoned node is opened".to_owned(),
+        Reason::UntoleratedTaint => {
+            "a taint that the Pod does not tolerate is taken from a node".to_owned()
+        }
+        Reason::NodeName | Reason::NodeAffinity | Reason::NotNamed { .. } => {
+            "a node that the Pod's node selector and affinity match".to_owned()
+        }
+        Reason::EnforcedNodeAffinity => "a node that the profile's affinity matches".to_owned(),
+        Reason::OutOfReach { object } => {
+            format!("a node that the node selector of {object} matches")
+        }
+        Reason::HostPorts => "the Pod that holds its host port leaves".to_owned(),
+        Reason::TooManyPods => "a Pod leaves a node that has no place for another".to_owned(),
+        Reason::Insufficient { resource, .. } => {
+            let asked = Unit::of(resource).tell(amount(&shape.requests.asked, resource));
+            match &**resource {
+                "cpu" => format!("{asked} free on one node"),
+                name => format!("{asked} of {name} free on one node"),
+            }
+        }
+        Reason::TopologySpread => {
+            "the Pods that its spread constraint counts are spread more evenly".to_owned()
+        }
+        Reason::TopologySpreadLabelMissing => {
+            "a node with the label that its spread constraint names".to_owned()
+        }
+        Reason::PodAffinity => "a Pod that its affinity names comes to a node".to_owned(),
+        Reason::PodAntiAffinity => "a Pod that its anti-affinity names leaves".to_owned(),
+        Reason::ExistingPodsAntiAffinity => {
+            "a Pod whose anti-affinity keeps it away leaves".to_owned()
+        }
+        Reason::DeclaredFeatures => "a node that declares the features it needs".to_owned(),
+        Reason::NodeNamesConflict | Reason::Unparsable { .. } => "a change of the Pod".to_owned(),
+    }
+}
