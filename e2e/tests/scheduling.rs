@@ -47,6 +47,16 @@ async fn pod_that_fits_nowhere_says_why() {
 }
 
 #[tokio::test]
+async fn pods_keep_apart() {
+    run(scenarios::pods_keep_apart).await;
+}
+
+#[tokio::test]
+async fn important_pod_takes_a_place() {
+    run(scenarios::important_pod_takes_a_place).await;
+}
+
+#[tokio::test]
 async fn pod_waits_for_its_corridor() {
     run(scenarios::pod_waits_for_its_corridor).await;
 }

@@ -44,6 +44,8 @@ macro_rules! on_the_in_memory_api {
 on_the_in_memory_api! {
     fifty_pods_over_five_nodes
     pod_that_fits_nowhere_says_why
+    pods_keep_apart
+    important_pod_takes_a_place
     pod_waits_for_its_corridor
     pod_waits_for_corridor_and_bundle
     releasing_corridor_drains

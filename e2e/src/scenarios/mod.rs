@@ -12,6 +12,7 @@ mod daemons;
 mod draining;
 mod lines;
 mod placing;
+mod preempting;
 mod refusals;
 mod stopping;
 
@@ -21,7 +22,8 @@ pub use crashes::killed_in_the_middle_of_500_pods;
 pub use daemons::corridor_and_bundle_live_and_end;
 pub use draining::releasing_corridor_drains;
 pub use lines::{held_pods_bind_in_order, stale_backend_holds_pods};
-pub use placing::{fifty_pods_over_five_nodes, pod_that_fits_nowhere_says_why};
+pub use placing::{fifty_pods_over_five_nodes, pod_that_fits_nowhere_says_why, pods_keep_apart};
+pub use preempting::important_pod_takes_a_place;
 pub use refusals::pods_that_cannot_be_placed_say_why;
 pub use stopping::stops_gracefully_under_load;
 

@@ -120,3 +120,28 @@ pub async fn pod_that_fits_nowhere_says_why(cluster: &Cluster) -> Result<()> {
     let pod = until_bound(cluster, TEAM, "large").await?;
     ensure(pod.node() == Some("node-6"), || format!("it is bound to {:?}", pod.node()))
 }
+
+/// Pods that want to be alone get a Node each, and one too many waits until there is another.
+pub async fn pods_keep_apart(cluster: &Cluster) -> Result<()> {
+    cluster.ensure_namespace(TEAM).await?;
+    cluster.create_nodes(2, &NodeTemplate::new("4", "16Gi")).await?;
+    let _scheduler = cluster.start_scheduler().await?;
+    let alone = json!({ "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            { "topologyKey": "kubernetes.io/hostname", "labelSelector": {} },
+        ],
+    }});
+    let alone = PodTemplate::small().spec("affinity", alone);
+    let mut nodes = Vec::new();
+    for name in ["first", "second"] {
+        alone.create(cluster.admin(), TEAM, name).await?;
+        nodes.push(until_bound(cluster, TEAM, name).await?.node().map(str::to_owned));
+    }
+    ensure(nodes[0] != nodes[1], || format!("both are bound to {:?}", nodes[0]))?;
+    alone.create(cluster.admin(), TEAM, "third").await?;
+    let message = until_held(cluster, TEAM, "third").await?;
+    ensure_contains(&message, &["2 node(s) didn't match pod anti-affinity rules"])?;
+    cluster.create_nodes_numbered([3], &NodeTemplate::new("4", "16Gi")).await?;
+    let pod = until_bound(cluster, TEAM, "third").await?;
+    ensure(pod.node() == Some("node-3"), || format!("it is bound to {:?}", pod.node()))
+}
