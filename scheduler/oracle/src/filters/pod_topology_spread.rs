@@ -20,32 +20,46 @@ type Domains = BTreeMap<Arc<str>, i64>;
 #[derive(Clone, Debug)]
 pub(crate) struct Spread {
     all: Vec<Constraint>,
-    domains: Vec<Domains>,
+    counted: Vec<Counted>,
+}
+
+#[derive(Clone, Debug)]
+struct Counted {
+    domains: Domains,
+    /// Of any place, while nothing is changed in thought.
+    fewest: i64,
+}
+
+impl Counted {
+    fn new(domains: Domains) -> Self {
+        Self { fewest: domains.values().copied().min().unwrap_or(0), domains }
+    }
 }
 
 impl Spread {
     pub fn new(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Result<Self, SelectorError> {
         let all = constraints(rules, cluster, pod, DoNotSchedule)?;
-        let domains = all.iter().map(|constraint| domains(cluster, pod, constraint, &all));
-        Ok(Self { domains: domains.collect(), all })
+        let count = |constraint| Counted::new(domains(cluster, pod, constraint, &all));
+        Ok(Self { counted: all.iter().map(count).collect(), all })
     }
 }
 
 pub(super) fn filter(trial: &Trial<'_>) -> Vec<Reason> {
-    let Spread { all, domains } = &trial.prepared.spread;
-    for (constraint, domains) in all.iter().zip(domains) {
+    let Spread { all, counted } = &trial.prepared.spread;
+    for (constraint, counted) in all.iter().zip(counted) {
         let Some(here) = constraint.domain_of(trial.node) else {
             return vec![Reason::TopologySpreadLabelMissing];
         };
-        let mut domains = Cow::Borrowed(domains);
+        let mut counted = Cow::Borrowed(counted);
         if !trial.changes.is_empty() && counts(trial.pod, trial.node, constraint, all) {
-            *domains.to_mut().entry(here.clone()).or_default() += changed_by(trial, constraint);
+            let mut domains = counted.into_owned().domains;
+            *domains.entry(here.clone()).or_default() += changed_by(trial, constraint);
+            counted = Cow::Owned(Counted::new(domains));
         }
-        let places = i64::try_from(domains.len()).unwrap_or(i64::MAX);
-        let fewest = domains.values().copied().min().unwrap_or(0);
-        let fewest = if places < constraint.min_domains { 0 } else { fewest };
+        let places = i64::try_from(counted.domains.len()).unwrap_or(i64::MAX);
+        let fewest = if places < constraint.min_domains { 0 } else { counted.fewest };
         let myself = i64::from(constraint.selector.matches(&trial.pod.labels));
-        let matching = domains.get(here).copied().unwrap_or(0);
+        let matching = counted.domains.get(here).copied().unwrap_or(0);
         let skew = matching.saturating_add(myself).saturating_sub(fewest);
         if skew > constraint.max_skew {
             return vec![Reason::TopologySpread];

@@ -9,13 +9,15 @@ const SUM_BYTES_MIN: i64 = 23 << 20;
 const SUM_BYTES_MAX_PER_CONTAINER: i64 = 1000 << 20;
 
 pub(super) fn score(contest: &Contest<'_>) -> Answer {
-    Answer::Scored(contest.each(|node| node_score(contest, node)))
+    let images = contest.pod.images.iter();
+    let sizes: Vec<(&str, i64)> =
+        images.map(|image| (&**image, spread_size(contest.cluster, image))).collect();
+    Answer::Scored(contest.each(|node| node_score(contest, &sizes, node)))
 }
 
-fn node_score(contest: &Contest<'_>, node: &ClusterNode) -> i64 {
-    let present = contest.pod.images.iter().filter(|image| has_image(node, image));
-    let sum =
-        present.fold(0_i64, |sum, image| sum.saturating_add(spread_size(contest.cluster, image)));
+fn node_score(contest: &Contest<'_>, sizes: &[(&str, i64)], node: &ClusterNode) -> i64 {
+    let present = sizes.iter().filter(|(image, _)| has_image(node, image));
+    let sum = present.fold(0_i64, |sum, (_, size)| sum.saturating_add(*size));
     let most = SUM_BYTES_MAX_PER_CONTAINER.saturating_mul(i64::from(contest.pod.containers));
     // Image volumes count with their size, but not as containers; hence the order of the limits.
     let sum = if sum < SUM_BYTES_MIN { SUM_BYTES_MIN } else { sum.min(most) };
