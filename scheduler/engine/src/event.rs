@@ -104,6 +104,8 @@ pub enum EvictionStep {
     Announce,
     /// Deletion, of this UID and no other.
     Delete,
+    /// It may stay after all: the condition is taken back.
+    Withdraw,
 }
 
 impl Kind {

@@ -126,13 +126,15 @@ impl Engine {
             record.stage == Stage::Bound(eviction.node.clone())
                 && record.pod.deletion == Deletion::None
         });
-        match step {
-            EvictionStep::Announce if still_wanted && still_there => {
-                let eviction = Eviction { step: EvictionStep::Delete, ..eviction.clone() };
-                self.evictions.begin(eviction);
-            }
-            // Nobody needs its place any more, or it goes by itself, or it is deleted.
-            EvictionStep::Announce | EvictionStep::Delete => self.evictions.forget(victim),
+        let next = match step {
+            EvictionStep::Announce if still_there && still_wanted => Some(EvictionStep::Delete),
+            EvictionStep::Announce if still_there => Some(EvictionStep::Withdraw),
+            // It has gone by itself, is deleted, or may stay.
+            EvictionStep::Announce | EvictionStep::Delete | EvictionStep::Withdraw => None,
+        };
+        match next {
+            Some(step) => self.evictions.begin(Eviction { step, ..eviction.clone() }),
+            None => self.evictions.forget(victim),
         }
     }
 

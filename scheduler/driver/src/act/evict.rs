@@ -23,6 +23,7 @@ const PAUSE_FIRST: Duration = Duration::from_millis(250);
 pub(crate) enum EvictOutcome {
     Announced,
     Deleted,
+    Withdrawn,
     /// It has gone by itself, or another Pod stands under its name.
     Gone,
     /// It is still there.
@@ -84,6 +85,7 @@ impl Evicting {
             Reply::Yes => Next::Settled(match self.step {
                 EvictionStep::Announce => EvictOutcome::Announced,
                 EvictionStep::Delete => EvictOutcome::Deleted,
+                EvictionStep::Withdraw => EvictOutcome::Withdrawn,
             }),
             Reply::NotThere => Next::Settled(EvictOutcome::Gone),
             Reply::Conflict => Next::Look,
@@ -172,7 +174,7 @@ fn path(eviction: &Eviction) -> String {
 fn step(eviction: &Eviction) -> Result<Request<Vec<u8>>, kube::Error> {
     let path = path(eviction);
     let request = match eviction.step {
-        EvictionStep::Announce => {
+        EvictionStep::Announce | EvictionStep::Withdraw => {
             let path = format!("{path}/status");
             request(Method::PATCH, &path, STRATEGIC_MERGE, &announcement(eviction))
         }
@@ -183,13 +185,18 @@ fn step(eviction: &Eviction) -> Result<Request<Vec<u8>>, kube::Error> {
 
 /// The UID is a precondition: a successor under the same name is nobody's victim.
 fn announcement(eviction: &Eviction) -> Value {
-    let message =
-        format!("{}: preempting to accommodate a higher priority pod", crds::SCHEDULER_NAME);
+    let (status, why) = match eviction.step {
+        EvictionStep::Announce | EvictionStep::Delete => {
+            ("True", "preempting to accommodate a higher priority pod")
+        }
+        EvictionStep::Withdraw => ("False", "the higher priority pod found another place"),
+    };
+    let message = format!("{}: {why}", crds::SCHEDULER_NAME);
     json!({
         "metadata": {"uid": eviction.uid.as_str()},
         "status": {"conditions": [{
             "type": DISRUPTION_TARGET,
-            "status": "True",
+            "status": status,
             "reason": PREEMPTION_BY_SCHEDULER,
             "message": message,
             "lastTransitionTime": format!("{:.0}", wall_clock()),
@@ -230,6 +237,8 @@ mod tests {
         assert_eq!(condition["reason"], "PreemptionByScheduler");
         let message = "corridor-scheduler: preempting to accommodate a higher priority pod";
         assert_eq!(condition["message"], message);
+        let withdrawn = announcement(&eviction(EvictionStep::Withdraw));
+        assert_eq!(withdrawn["status"]["conditions"][0]["status"], "False");
         assert_eq!(deletion(&eviction(EvictionStep::Delete))["preconditions"]["uid"], "u");
         let request = step(&eviction(EvictionStep::Announce)).unwrap();
         assert_eq!(request.uri().path(), "/api/v1/namespaces/a/pods/v/status");

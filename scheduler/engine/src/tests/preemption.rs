@@ -91,7 +91,10 @@ fn a_victim_stays_when_its_place_is_no_longer_needed() {
     world.handle(Event::NodeSeen(NodeBuilder::new("new").build()));
     assert_eq!(world.bind_all(), ["urgent"]);
     world.step_done(&announced);
-    assert!(world.steps().0.is_empty(), "it goes to the new Node");
+    let withdrawn = world.one_eviction();
+    assert_eq!(withdrawn.step, EvictionStep::Withdraw, "its place is not needed any more");
+    world.step_done(&withdrawn);
+    assert!(world.steps().0.is_empty());
 }
 
 #[test]
