@@ -1,6 +1,6 @@
 //! Chance that can be repeated.
 
-/// SplitMix64: small, and good enough to choose crash points.
+/// SplitMix64: small, and good enough to choose crash points and to wander through clusters.
 #[derive(Debug, Clone)]
 pub struct Random {
     state: u64,
@@ -20,6 +20,31 @@ impl Random {
 
     pub fn coin(&mut self) -> bool {
         self.next() & 1 == 1
+    }
+
+    /// Both ends included.
+    pub fn between(&mut self, low: usize, high: usize) -> usize {
+        low + self.below(high - low + 1)
+    }
+
+    pub fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    /// An entry that stands there twice is twice as likely.
+    pub fn pick<T: Clone>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())].clone()
+    }
+
+    /// Between `low` and `high` things.
+    pub fn list<T>(
+        &mut self,
+        low: usize,
+        high: usize,
+        mut one: impl FnMut(&mut Self) -> T,
+    ) -> Vec<T> {
+        let length = self.between(low, high);
+        (0..length).map(|_| one(self)).collect()
     }
 
     fn next(&mut self) -> u64 {

@@ -135,9 +135,14 @@ impl Supervised {
         code.parse().map_err(|_| Error::malformed(format!("the exit code of {}", self.name), code))
     }
 
+    /// Where the server's standard output and error go.
+    pub fn log_path(&self) -> PathBuf {
+        self.folder.join("log")
+    }
+
     /// What the server wrote to its standard output and error.
     pub fn log(&self) -> String {
-        fs::read(self.folder.join("log"))
+        fs::read(self.log_path())
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
             .unwrap_or_default()
     }

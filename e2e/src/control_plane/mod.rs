@@ -4,6 +4,7 @@ mod access;
 mod audit;
 mod controller_manager;
 mod crds;
+mod kube_scheduler;
 pub(crate) mod servers;
 
 use std::ffi::OsStr;
@@ -18,6 +19,7 @@ use tokio::task::spawn_blocking;
 pub use access::config_from;
 pub use audit::{AuditLog, Binding};
 pub use controller_manager::ControllerManager;
+pub use kube_scheduler::KubeScheduler;
 
 use crate::binaries::Binaries;
 use crate::cluster::Cluster;

@@ -1,0 +1,88 @@
+//! The real kube-scheduler, to compare with.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::servers::{flag, until_ready};
+use super::{ControlPlane, Supervised};
+use crate::error::{Doing as _, Error, Result};
+
+const PROGRAM: &str = "kube-scheduler";
+const CONFIGURATION: &str = "configuration.json";
+
+/// It says so, at this verbosity, when it knows all there is.
+const KNOWS_ALL: &str = "Handlers synced";
+const VERBOSITY: &str = "3";
+/// The scores of every Node, without the rest of `--v=10`, which is every byte of every request.
+const SCORES_TOO: &str = "schedule_one=10";
+
+/// More than a test can ask for: the client's own limits would only slow it down.
+const QUERIES_PER_SECOND: u32 = 10_000;
+
+/// A running kube-scheduler. It ends when this is dropped.
+#[derive(Debug)]
+pub struct KubeScheduler {
+    server: Supervised,
+}
+
+impl KubeScheduler {
+    /// Where it writes what it thinks.
+    pub fn log_path(&self) -> PathBuf {
+        self.server.log_path()
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.server.has_ended()
+    }
+
+    pub(crate) fn stopped_unexpectedly(&self) -> Error {
+        self.server.stopped_unexpectedly()
+    }
+}
+
+impl ControlPlane {
+    /// Starts kube-scheduler with every right, and with its defaults, except that it looks at all
+    /// Nodes. Returns when it knows what there is.
+    pub async fn start_kube_scheduler(&self) -> Result<KubeScheduler> {
+        let program = self.binaries.path(PROGRAM);
+        if !program.is_file() {
+            return Err(Error::NoControlPlane(format!(
+                "The comparison needs {PROGRAM}: put it into the folder that KUBEBUILDER_ASSETS \
+                 names, or unset the variable to have it built with Go.",
+            )));
+        }
+        let mut server = Supervised::prepare(PROGRAM, &program, |folder| {
+            vec![
+                flag("--config", folder.join(CONFIGURATION)),
+                // Nobody asks it anything.
+                flag("--secure-port", "0"),
+                flag("--v", VERBOSITY),
+                flag("--vmodule", SCORES_TOO),
+            ]
+        })?;
+        let path = server.folder().join(CONFIGURATION);
+        fs::write(&path, self.kube_scheduler_configuration())
+            .doing(format!("writing {}", path.display()))?;
+        server.start()?;
+        until_ready(&server, async |server| server.log().contains(KNOWS_ALL)).await?;
+        Ok(KubeScheduler { server })
+    }
+
+    /// In JSON, which is YAML too.
+    fn kube_scheduler_configuration(&self) -> String {
+        json!({
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "clientConnection": {
+                "kubeconfig": self.admin_kubeconfig(),
+                "qps": QUERIES_PER_SECOND,
+                "burst": QUERIES_PER_SECOND,
+            },
+            "leaderElection": { "leaderElect": false },
+            "percentageOfNodesToScore": 100,
+        })
+        .to_string()
+    }
+}

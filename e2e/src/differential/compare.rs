@@ -1,0 +1,147 @@
+//! kube-scheduler's outcome beside our answer.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::kube_side::{Outcome, Preempted};
+use super::log::Totals;
+use super::message::{Said, preemption_text};
+use super::our_side::Answer;
+
+/// What can be told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum About {
+    /// Whether it can be placed at all, and on how many Nodes.
+    Feasibility,
+    /// kube-scheduler's Node is none of our best, or ours are not its best.
+    BestNodes,
+    /// What the Nodes say, and how many say it.
+    Reasons,
+    /// Whether preemption is possible, and why not.
+    Preemption,
+    NominatedNode,
+    Victims,
+    /// A Pod behind a gate was not left alone.
+    Gate,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    pub about: About,
+    pub ours: String,
+    pub real: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { about, ours, real } = self;
+        write!(f, "{about:?}\n  ours:           {ours}\n  kube-scheduler: {real}")
+    }
+}
+
+/// What besides the two answers decides whether they agree.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Terms {
+    /// Whether the cases are about preemption.
+    pub preemption: bool,
+    /// `namespace/name` of Pods that are being deleted anyway: nobody deletes them again.
+    pub leaving: BTreeSet<String>,
+}
+
+/// All that differs; nothing if they agree.
+pub(super) fn compare(terms: &Terms, outcome: &Outcome, answer: &Answer) -> Vec<Difference> {
+    let mut findings = Findings(vec![]);
+    match outcome {
+        Outcome::Placed { node, feasible, totals } => {
+            let ours = (answer.state.as_str(), answer.nodes.feasible);
+            if findings.same(About::Feasibility, &ours, &("schedulable", *feasible), answer) {
+                findings.best_nodes(node, totals, answer);
+            }
+        }
+        Outcome::Rejected { message, preempted } => {
+            let ours = (answer.state.as_str(), answer.nodes.feasible);
+            let real = ("unschedulable", 0);
+            if findings.same(About::Feasibility, &ours, &real, answer) {
+                let (ours, real) = (Said::parse(&answer.message), Said::parse(message));
+                let (ours_nodes, real_nodes) = (ours.about_nodes(), real.about_nodes());
+                findings.same(About::Reasons, &ours_nodes, &real_nodes, answer);
+                if terms.preemption {
+                    findings.preemption(terms, &real.preemption, preempted.as_ref(), answer);
+                }
+            }
+        }
+        Outcome::Failed { message } => {
+            let ours = format!("{} {}", answer.state, answer.message);
+            findings.add(About::Feasibility, ours, format!("failed: {message}"));
+        }
+    }
+    findings.0
+}
+
+struct Findings(Vec<Difference>);
+
+impl Findings {
+    fn add(&mut self, about: About, ours: String, real: String) {
+        self.0.push(Difference { about, ours, real });
+    }
+
+    fn same<T: PartialEq + fmt::Debug>(
+        &mut self,
+        about: About,
+        ours: &T,
+        real: &T,
+        answer: &Answer,
+    ) -> bool {
+        if ours != real {
+            self.add(about, format!("{ours:?} ({})", answer.message), format!("{real:?}"));
+        }
+        ours == real
+    }
+
+    fn best_nodes(&mut self, node: &str, totals: &Totals, answer: &Answer) {
+        let ours: BTreeSet<&str> = answer.nodes.best.iter().map(String::as_str).collect();
+        let top = totals.values().max();
+        let mut real: BTreeSet<&str> = totals
+            .iter()
+            .filter(|(_, score)| Some(*score) == top)
+            .map(|(node, _)| node.as_str())
+            .collect();
+        // A single feasible Node is taken without a score.
+        real.insert(node);
+        if ours != real {
+            let real = format!("{real:?}, and took {node}; all scores: {totals:?}");
+            self.add(About::BestNodes, format!("{ours:?}"), real);
+        }
+    }
+
+    fn preemption(
+        &mut self,
+        terms: &Terms,
+        said: &str,
+        preempted: Option<&Preempted>,
+        answer: &Answer,
+    ) {
+        let ours = answer.preemption.clone().unwrap_or_default();
+        let Some(Preempted { node, victims }) = preempted else {
+            let text = ours.message.as_deref().unwrap_or_default();
+            let (ours_said, real_said) = (Said::parse(preemption_text(text)), Said::parse(said));
+            if ours_said != real_said || !ours.nodes.is_empty() {
+                self.add(About::Preemption, format!("{ours:?}"), said.to_owned());
+            }
+            return;
+        };
+        if !ours.nodes.contains(node) {
+            let real = format!("{node}, with the victims {victims:?}");
+            self.add(About::NominatedNode, format!("{ours:?}"), real);
+            return;
+        }
+        let deleted: BTreeSet<&String> = victims.iter().collect();
+        let would_delete: BTreeSet<&String> =
+            ours.victims.get(node).into_iter().flatten().collect();
+        let would_delete: BTreeSet<&String> =
+            would_delete.into_iter().filter(|victim| !terms.leaving.contains(*victim)).collect();
+        if would_delete != deleted {
+            self.add(About::Victims, format!("on {node}: {would_delete:?}"), format!("{deleted:?}"));
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Selectors, terms of affinity, spread constraints: as the API server accepts them.
+
+use serde_json::{Value, json};
+
+use super::NODE_NAMES_MAX;
+use crate::random::Random;
+
+const TOPOLOGY_KEYS: [&str; 5] =
+    ["zone", "zone", "rack", "kubernetes.io/hostname", "topology.kubernetes.io/zone"];
+
+/// A selector, and whether it may be combined with keys that are matched by the Pod's own value.
+struct Selector {
+    value: Value,
+    /// Its keys are others than `rev`, and there is a selector at all.
+    takes_revision: bool,
+}
+
+fn selector(random: &mut Random) -> Selector {
+    let expression = |key: &str, operator: &str| {
+        json!({"matchExpressions": [{"key": key, "operator": operator}]})
+    };
+    let listed = |operator: &str, values: &[&str]| {
+        json!({"matchExpressions": [{"key": "app", "operator": operator, "values": values}]})
+    };
+    let (value, takes_revision) = match random.below(13) {
+        0 => (Value::Null, false),
+        1 => (json!({}), true),
+        2 => (listed("NotIn", &["db"]), true),
+        3 => (listed("In", &["db", "web"]), true),
+        4 => (expression("rev", "Exists"), false),
+        5 => (expression("rev", "DoesNotExist"), false),
+        6 => (json!({"matchLabels": {"app": "web", "rev": "1"}}), false),
+        7 | 8 => (json!({"matchLabels": {"app": "db"}}), true),
+        _ => (json!({"matchLabels": {"app": "web"}}), true),
+    };
+    Selector { value, takes_revision }
+}
+
+pub(super) fn label_selector(random: &mut Random) -> Value {
+    selector(random).value
+}
+
+fn pod_term(random: &mut Random) -> Value {
+    let Selector { value, takes_revision } = selector(random);
+    let mut term = json!({"topologyKey": random.pick(&TOPOLOGY_KEYS), "labelSelector": value});
+    if random.chance(15) {
+        term["namespaces"] = random.pick(&[json!(["team-b"]), json!(["team-a", "team-c"])]);
+    }
+    if random.chance(25) {
+        let team = |operator: &str, values: Value| {
+            json!({"matchExpressions": [{"key": "team", "operator": operator, "values": values}]})
+        };
+        term["namespaceSelector"] = random.pick(&[
+            json!({}),
+            json!({"matchLabels": {"team": "b"}}),
+            team("In", json!(["a", "c"])),
+            team("NotIn", json!(["b"])),
+            json!({"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}),
+        ]);
+    }
+    if takes_revision && random.chance(25) {
+        let field = random.pick(&["matchLabelKeys", "mismatchLabelKeys"]);
+        // A Pod may lack both labels: then the key is ignored.
+        term[field] = json!([random.pick(&["rev", "rev", "tier"])]);
+    }
+    term
+}
+
+/// `spec.affinity` with each kind of term about Pods as likely as this.
+pub(super) fn pod_affinity(random: &mut Random, percent: usize) -> Value {
+    let mut affinity = json!({});
+    for kind in ["podAffinity", "podAntiAffinity"] {
+        if random.chance(percent) {
+            affinity[kind]["requiredDuringSchedulingIgnoredDuringExecution"] =
+                json!(random.list(1, 2, pod_term));
+        }
+        if random.chance(percent) {
+            let weighted = |random: &mut Random| {
+                json!({"weight": random.between(1, 100), "podAffinityTerm": pod_term(random)})
+            };
+            affinity[kind]["preferredDuringSchedulingIgnoredDuringExecution"] =
+                json!(random.list(1, 3, weighted));
+        }
+    }
+    affinity
+}
+
+fn node_requirement(random: &mut Random) -> Value {
+    random.pick(&[
+        json!({"key": "zone", "operator": "In", "values": ["a"]}),
+        json!({"key": "zone", "operator": "In", "values": ["a", "b"]}),
+        json!({"key": "zone", "operator": "NotIn", "values": ["b"]}),
+        json!({"key": "rack", "operator": "NotIn", "values": ["1", "3"]}),
+        json!({"key": "zone", "operator": "Exists"}),
+        json!({"key": "disk", "operator": "DoesNotExist"}),
+        json!({"key": "num", "operator": "Gt", "values": ["3"]}),
+        json!({"key": "num", "operator": "Lt", "values": ["5"]}),
+        json!({"key": "num", "operator": "Gt", "values": ["-2"]}),
+    ])
+}
+
+/// Accepted by the API server, but kube-scheduler cannot parse it.
+fn unreadable_requirement(random: &mut Random) -> Value {
+    random.pick(&[
+        json!({"key": "num", "operator": "Gt", "values": ["x"]}),
+        json!({"key": "zone", "operator": "In", "values": ["a b"]}),
+    ])
+}
+
+fn node_term(random: &mut Random) -> Value {
+    let mut term = json!({});
+    if random.chance(80) {
+        let mut expressions = random.list(1, 2, node_requirement);
+        if random.chance(4) {
+            expressions.push(unreadable_requirement(random));
+        }
+        term["matchExpressions"] = json!(expressions);
+    }
+    if random.chance(20) {
+        let operator = random.pick(&["In", "In", "NotIn"]);
+        term["matchFields"] = json!([name_field(random, operator)]);
+    }
+    term
+}
+
+fn name_field(random: &mut Random, operator: &str) -> Value {
+    let name = super::node_name(random.below(NODE_NAMES_MAX));
+    json!({"key": "metadata.name", "operator": operator, "values": [name]})
+}
+
+/// Sometimes Nodes by name: then kube-scheduler looks at no others.
+pub(super) fn required_nodes(random: &mut Random) -> Value {
+    if random.chance(30) {
+        let named = |random: &mut Random| json!({"matchFields": [name_field(random, "In")]});
+        return json!({"nodeSelectorTerms": random.list(1, 3, named)});
+    }
+    json!({"nodeSelectorTerms": random.list(1, 2, node_term)})
+}
+
+pub(super) fn preferred_nodes(random: &mut Random) -> Value {
+    let preferred = |random: &mut Random| {
+        let term = if random.chance(40) { node_term(random) } else { label_term(random) };
+        json!({"weight": random.between(1, 100), "preference": term})
+    };
+    json!(random.list(1, 3, preferred))
+}
+
+fn label_term(random: &mut Random) -> Value {
+    let (key, value) = random.pick(&[("zone", "a"), ("zone", "b"), ("rack", "1"), ("num", "4")]);
+    json!({"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]})
+}
+
+/// No two with the same topology and the same consequence: the API server refuses them.
+pub(super) fn spread_constraints(random: &mut Random) -> Vec<Value> {
+    let mut constraints: Vec<Value> = vec![];
+    for constraint in random.list(1, 3, spread_constraint) {
+        let same = |other: &Value| {
+            ["topologyKey", "whenUnsatisfiable"].iter().all(|key| other[key] == constraint[key])
+        };
+        if !constraints.iter().any(same) {
+            constraints.push(constraint);
+        }
+    }
+    constraints
+}
+
+fn spread_constraint(random: &mut Random) -> Value {
+    let when = random.pick(&["DoNotSchedule", "ScheduleAnyway"]);
+    let Selector { value, takes_revision } = selector(random);
+    let mut constraint = json!({
+        "maxSkew": random.between(1, 3),
+        "topologyKey": random.pick(&TOPOLOGY_KEYS),
+        "whenUnsatisfiable": when,
+        "labelSelector": value,
+    });
+    if when == "DoNotSchedule" && random.chance(25) {
+        constraint["minDomains"] = json!(random.between(1, 4));
+    }
+    for policy in ["nodeAffinityPolicy", "nodeTaintsPolicy"] {
+        if random.chance(30) {
+            constraint[policy] = json!(random.pick(&["Honor", "Ignore"]));
+        }
+    }
+    if takes_revision && random.chance(25) {
+        constraint["matchLabelKeys"] = json!([random.pick(&["rev", "rev", "tier"])]);
+    }
+    constraint
+}
