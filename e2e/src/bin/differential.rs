@@ -25,6 +25,10 @@ struct Arguments {
     /// A folder for all that is known about cases that differ
     #[arg(long)]
     keep: Option<PathBuf>,
+    /// A field of the Pod that our scheduler is not told of, like `/spec/tolerations`, to see whether
+    /// the comparison finds out
+    #[arg(long)]
+    forget: Vec<String>,
 }
 
 #[tokio::main(worker_threads = 2)]
@@ -34,8 +38,8 @@ async fn main() -> ExitCode {
         [] => Rules::all(),
         some => Rules::only(some.iter().copied()),
     };
-    let Arguments { cases, seed, keep, .. } = arguments;
-    match play(&Options { cases, seed, rules, keep }).await {
+    let Arguments { cases, seed, keep, forget, .. } = arguments;
+    match play(&Options { cases, seed, rules, keep, forget }).await {
         Ok(figures) => report(&figures),
         Err(problem) => {
             say(&problem.to_string());

@@ -31,8 +31,8 @@ impl Api {
         }
     }
 
-    pub async fn merge(&self, path: &str, patch: &Value) -> Result<Value> {
-        self.call(Method::PATCH, path, "application/merge-patch+json", patch).await
+    pub async fn merge(&self, path: &str, changes: &Value) -> Result<Value> {
+        self.call(Method::PATCH, path, "application/merge-patch+json", changes).await
     }
 
     pub async fn get(&self, path: &str) -> Result<Value> {
@@ -41,20 +41,15 @@ impl Api {
 
     /// Deletes an object, or all objects of a collection. What is gone already is fine.
     pub async fn delete(&self, path: &str, grace_seconds: u32) -> Result<()> {
-        let options = json!({"gracePeriodSeconds": grace_seconds, "propagationPolicy": "Background"});
+        let options =
+            json!({"gracePeriodSeconds": grace_seconds, "propagationPolicy": "Background"});
         match self.call(Method::DELETE, path, "application/json", &options).await {
             Err(problem) if problem.api_code() == Some(404) => Ok(()),
             outcome => outcome.map(drop),
         }
     }
 
-    async fn call(
-        &self,
-        method: Method,
-        path: &str,
-        content: &str,
-        body: &Value,
-    ) -> Result<Value> {
+    async fn call(&self, method: Method, path: &str, content: &str, body: &Value) -> Result<Value> {
         let doing = || format!("{method} {path} {body}");
         let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
         let request = Request::builder()

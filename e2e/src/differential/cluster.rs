@@ -8,6 +8,8 @@ use super::terms::label_selector;
 use super::{NAMESPACES, OWNERS, node_name};
 use crate::random::Random;
 
+const PLACED_MAX: usize = 25;
+
 /// A cluster that does not change while Pods are tried on it.
 #[derive(Debug)]
 pub(super) struct GeneratedCluster {
@@ -45,8 +47,11 @@ impl PlacedPod {
 
 impl GeneratedCluster {
     pub fn new(random: &mut Random, rules: &Rules) -> Self {
-        let nodes = nodes(random, rules);
-        let placed = placed_pods(random, rules, nodes.len());
+        // In a roomy cluster Pods are placed and scored, in a cramped one they are rejected and preempt.
+        let is_roomy = random.chance(45);
+        let nodes = nodes(random, rules, is_roomy);
+        let fewest_placed = if is_roomy { 0 } else { 14 };
+        let placed = placed_pods(random, rules, nodes.len(), fewest_placed);
         Self { nodes, namespaces: namespaces(random), others: others(random, rules), placed }
     }
 
@@ -67,10 +72,9 @@ impl GeneratedCluster {
     }
 }
 
-fn nodes(random: &mut Random, rules: &Rules) -> Vec<Value> {
-    // In a roomy cluster Pods are placed and scored, in a cramped one they are rejected and preempt.
-    let scale = if random.chance(60) { 5 } else { 1 };
-    let count = if random.chance(2) { 0 } else { random.between(3, 8) };
+fn nodes(random: &mut Random, rules: &Rules, is_roomy: bool) -> Vec<Value> {
+    let scale = if is_roomy { 5 } else { 1 };
+    let count = if random.chance(2) { 0 } else { random.pick(&[3, 4, 5, 6, 6, 7, 7, 8, 8]) };
     (0..count).map(|number| node(random, rules, &node_name(number), scale)).collect()
 }
 
@@ -129,7 +133,7 @@ fn node_labels(random: &mut Random, name: &str) -> Value {
         labels["disk"] = json!("ssd");
     }
     if random.chance(60) {
-        labels["num"] = json!(random.pick(&["2", "4", "7", "x", "-3"]));
+        labels["num"] = json!(random.pick(&["2", "4", "7", "x", "007"]));
     }
     labels
 }
@@ -163,8 +167,13 @@ fn images(random: &mut Random) -> Vec<Value> {
     images
 }
 
-fn placed_pods(random: &mut Random, rules: &Rules, node_count: usize) -> Vec<PlacedPod> {
-    let count = random.between(0, 25);
+fn placed_pods(
+    random: &mut Random,
+    rules: &Rules,
+    node_count: usize,
+    fewest: usize,
+) -> Vec<PlacedPod> {
+    let count = random.between(fewest, PLACED_MAX);
     // Among many Pods with terms, one nearly always stands in the way: some clusters have none.
     let sociable_percent = random.pick(&[0, 0, 8, 20]);
     (0..count)

@@ -141,7 +141,15 @@ impl Findings {
         let would_delete: BTreeSet<&String> =
             would_delete.into_iter().filter(|victim| !terms.leaving.contains(*victim)).collect();
         if would_delete != deleted {
-            self.add(About::Victims, format!("on {node}: {would_delete:?}"), format!("{deleted:?}"));
+            self.add(
+                About::Victims,
+                format!("on {node}: {would_delete:?}"),
+                format!("{deleted:?}"),
+            );
         }
     }
 }
+
+#[cfg(test)]
+#[path = "compare_tests.rs"]
+mod tests;

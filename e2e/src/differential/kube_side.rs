@@ -34,10 +34,19 @@ pub(super) const INCOMING: &str = "incoming-";
 /// What became of the Pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
-    Placed { node: String, feasible: usize, totals: Totals },
-    Rejected { message: String, preempted: Option<Preempted> },
+    Placed {
+        node: String,
+        feasible: usize,
+        totals: Totals,
+    },
+    Rejected {
+        message: String,
+        preempted: Option<Preempted>,
+    },
     /// The attempt itself failed.
-    Failed { message: String },
+    Failed {
+        message: String,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +63,7 @@ pub(super) struct Tried {
     pub outcome: Outcome,
     pub plugins: PluginScores,
     /// Attempts while the Pod was behind a gate.
-    pub tried_behind_gate: usize,
+    pub attempts_behind_gate: usize,
 }
 
 /// A running kube-scheduler, and a watch on what it does.
@@ -91,10 +100,10 @@ impl KubeSide {
     pub async fn try_pod(&mut self, cluster: &GeneratedCluster, pod: &Value) -> Result<Tried> {
         self.log.turn_to(&key_of(pod))?;
         let mut stored = self.api.create(&pods_of(super::name_of(pod).0), pod).await?;
-        let mut tried_behind_gate = 0;
+        let mut attempts_behind_gate = 0;
         if !stored["spec"]["schedulingGates"].is_null() {
             sleep(GATED_FOR).await;
-            tried_behind_gate = self.log.thoughts()?.attempts;
+            attempts_behind_gate = self.log.thoughts()?.attempts;
             let patch = json!({"spec": {"schedulingGates": null}});
             stored = self.api.merge(&path_of(pod), &patch).await?;
         }
@@ -104,7 +113,7 @@ impl KubeSide {
         if let Outcome::Rejected { preempted: Some(preempted), .. } = &outcome {
             frozen::restore(&self.api, cluster, &preempted.victims).await?;
         }
-        Ok(Tried { stored, outcome, plugins, tried_behind_gate })
+        Ok(Tried { stored, outcome, plugins, attempts_behind_gate })
     }
 
     async fn outcome(&mut self, cluster: &GeneratedCluster, pod: &Value) -> Result<Outcome> {
@@ -114,7 +123,11 @@ impl KubeSide {
             let bound = |thoughts: &Thoughts| thoughts.feasible.is_some();
             let thoughts = self.until_log_shows("the binding", ANSWER_TIME_MAX, bound).await?;
             let feasible = thoughts.feasible.unwrap_or_default();
-            return Ok(Outcome::Placed { node: node.to_owned(), feasible, totals: thoughts.totals });
+            return Ok(Outcome::Placed {
+                node: node.to_owned(),
+                feasible,
+                totals: thoughts.totals,
+            });
         }
         let condition = shown.scheduled_condition();
         let message = condition.and_then(|it| it.message.clone()).unwrap_or_default();
@@ -134,9 +147,8 @@ impl KubeSide {
     async fn until_decided(&mut self, key: &str) -> Result<Pod> {
         let deadline = Instant::now() + ANSWER_TIME_MAX;
         loop {
-            let shown = match timeout_at(deadline, self.seen.recv()).await {
-                Ok(Some(pod)) => pod,
-                Ok(None) | Err(_) => return Err(self.no_answer(key)),
+            let Ok(Some(shown)) = timeout_at(deadline, self.seen.recv()).await else {
+                return Err(self.no_answer(key));
             };
             let is_it = format!("{}/{}", shown.namespace().unwrap_or_default(), shown.name_any());
             let gated = |reason: &str| reason == "SchedulingGated";

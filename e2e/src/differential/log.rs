@@ -113,12 +113,11 @@ impl Entry {
         let (message, mut rest) = quoted(after_place)?;
         let mut fields = BTreeMap::new();
         while let Some((key, value)) = rest.trim_start().split_once('=') {
-            let (value, after) = match value.strip_prefix('"') {
-                Some(value) => quoted(value)?,
-                None => {
-                    let (value, after) = value.split_once(' ').unwrap_or((value, ""));
-                    (value.to_owned(), after)
-                }
+            let (value, after) = if let Some(value) = value.strip_prefix('"') {
+                quoted(value)?
+            } else {
+                let (value, after) = value.split_once(' ').unwrap_or((value, ""));
+                (value.to_owned(), after)
             };
             fields.insert(key.to_owned(), value);
             rest = after;

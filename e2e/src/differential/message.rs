@@ -24,14 +24,11 @@ impl Said {
             return Self { otherwise: message.to_owned(), ..Self::default() };
         };
         let (reasons, preemption) = split_preemption(rest);
-        let mut said = Self {
-            nodes: nodes.to_owned(),
-            preemption: preemption.to_owned(),
-            ..Self::default()
-        };
+        let mut said =
+            Self { nodes: nodes.to_owned(), preemption: preemption.to_owned(), ..Self::default() };
         match counts(reasons) {
             Some(counts) => said.counts = counts,
-            None => said.otherwise = reasons.to_owned(),
+            None => reasons.clone_into(&mut said.otherwise),
         }
         said
     }
@@ -73,8 +70,9 @@ mod tests {
              claims to deallocate, preemption: 0/5 nodes are available: 3 Preemption is not helpful \
              for scheduling, 2 No preemption victims found for incoming pod.",
         );
-        let turned =
-            Said::parse("0/5 nodes are available: 2 Insufficient cpu, 1 Insufficient example.com/gpu.");
+        let turned = Said::parse(
+            "0/5 nodes are available: 2 Insufficient cpu, 1 Insufficient example.com/gpu.",
+        );
         assert_eq!(said.nodes, "0/5");
         assert_eq!(said.about_nodes(), turned);
         assert_eq!(said.counts["Insufficient example.com/gpu"], 1);

@@ -40,7 +40,7 @@ use crate::random::Random;
 use api::Api;
 use cluster::GeneratedCluster;
 use compare::{Terms, compare};
-use kube_side::{INCOMING, KubeSide, Outcome, Tried};
+use kube_side::{INCOMING, KubeSide, Tried};
 use our_side::OurSide;
 
 /// Where Pods live. They outlive each cluster: to end a namespace takes a controller.
@@ -71,6 +71,9 @@ pub struct Options {
     pub rules: Rules,
     /// Where everything about a case that differs is written.
     pub keep: Option<PathBuf>,
+    /// JSON pointers to fields of a Pod that ours is not told of. Then they must not agree: this is
+    /// how the comparison itself is tested.
+    pub forget: Vec<String>,
 }
 
 /// Compares, and tells how it went. An error only means that it could not be found out.
@@ -186,7 +189,8 @@ impl Run<'_> {
         pod["metadata"]["name"] = json!(name);
         let gate = self.look_behind_gate(&pod).await?;
         let tried = self.kube.try_pod(case.cluster, &pod).await?;
-        let (mut answer, mut read) = self.ours.ask(&tried.stored).await?;
+        let known = without(&tried.stored, &self.options.forget);
+        let (mut answer, mut read) = self.ours.ask(&known).await?;
         let mut differences = compare(&case.terms, &tried.outcome, &read);
         for _ in 1..ASKS_MAX {
             if differences.is_empty() {
@@ -194,14 +198,14 @@ impl Run<'_> {
             }
             self.figures.asked_again += 1;
             sleep(ASK_AGAIN_AFTER).await;
-            (answer, read) = self.ours.ask(&tried.stored).await?;
+            (answer, read) = self.ours.ask(&known).await?;
             differences = compare(&case.terms, &tried.outcome, &read);
         }
-        if gate.is_some() || tried.tried_behind_gate > 0 {
+        if gate.is_some() || tried.attempts_behind_gate > 0 {
             differences.push(Difference {
                 about: About::Gate,
                 ours: gate.unwrap_or_else(|| "left alone".to_owned()),
-                real: format!("tried {} times", tried.tried_behind_gate),
+                real: format!("tried {} times", tried.attempts_behind_gate),
             });
         }
         Ok(Look { tried, answer, differences })
@@ -233,6 +237,17 @@ impl Run<'_> {
         let text = serde_json::to_string_pretty(&everything).doing(doing())?;
         fs::write(&path, text).doing(doing())
     }
+}
+
+fn without(pod: &Value, pointers: &[String]) -> Value {
+    let mut pod = pod.clone();
+    for pointer in pointers {
+        let (parent, field) = pointer.rsplit_once('/').unwrap_or_default();
+        if let Some(parent) = pod.pointer_mut(parent).and_then(Value::as_object_mut) {
+            parent.remove(field);
+        }
+    }
+    pod
 }
 
 fn node_name(number: usize) -> String {

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use http::Request;
+use http::{Request, StatusCode};
+use http_body_util::BodyExt as _;
 use kube::Client;
+use kube::client::Body;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
@@ -20,7 +22,6 @@ use crate::scheduler_process::{SchedulerProcess, plain_client};
 /// How long it may take until the scheduler has seen a new Pod.
 const SEEN_TIME_MAX: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-const NOT_FOUND: u16 = 404;
 /// What a Pod behind a gate is said to be.
 const GATED: &str = "gated";
 
@@ -74,11 +75,11 @@ impl OurSide {
         let mut pod = stored.clone();
         // Of the object that kube-scheduler has worked on already.
         pod["status"] = json!({});
-        let request = Request::post("/api/what-if")
-            .header("Content-Type", "application/json")
-            .body(pod.to_string().into_bytes())
-            .map_err(|problem| Error::malformed(doing(), problem))?;
-        let answer: Value = self.client.request(request).await.doing(doing())?;
+        let request = Request::post("/api/what-if").body(pod.to_string().into_bytes().into());
+        let (code, answer) = self.call(request, &doing()).await?;
+        if code != StatusCode::OK {
+            return Err(Error::malformed(doing(), format!("{code}: {answer}")));
+        }
         let read = serde_json::from_value(answer.clone()).doing(doing())?;
         Ok((answer, read))
     }
@@ -103,25 +104,31 @@ impl OurSide {
     }
 
     async fn state_of(&self, namespace: &str, name: &str) -> Result<String> {
-        let doing = || format!("asking why {namespace}/{name} waits");
+        let doing = format!("asking why {namespace}/{name} waits");
         let deadline = Instant::now() + SEEN_TIME_MAX;
         loop {
-            let request = Request::get(format!("/api/pods/{namespace}/{name}/explain"))
-                .body(Vec::new())
-                .map_err(|problem| Error::malformed(doing(), problem))?;
-            let answer: Result<Value> = self.client.request(request).await.doing(doing());
-            match answer {
-                Err(problem) if Instant::now() < deadline && is_not_found(&problem) => {
-                    sleep(LOOK_EVERY).await;
+            let path = format!("/api/pods/{namespace}/{name}/explain");
+            let request = Request::get(path).body(Body::empty());
+            match self.call(request, &doing).await? {
+                (StatusCode::OK, answer) => {
+                    return Ok(answer["state"].as_str().unwrap_or_default().to_owned());
                 }
-                Err(problem) => return Err(problem),
-                Ok(answer) => return Ok(answer["state"].as_str().unwrap_or_default().to_owned()),
+                (StatusCode::NOT_FOUND, _) if Instant::now() < deadline => sleep(LOOK_EVERY).await,
+                (code, answer) => {
+                    return Err(Error::malformed(doing, format!("{code}: {answer}")));
+                }
             }
         }
     }
-}
 
-/// The answer has no `Status` of Kubernetes in it, only an HTTP code.
-fn is_not_found(problem: &Error) -> bool {
-    problem.api_code() == Some(NOT_FOUND)
+    async fn call(
+        &self,
+        request: http::Result<Request<Body>>,
+        doing: &str,
+    ) -> Result<(StatusCode, Value)> {
+        let request = request.map_err(|problem| Error::malformed(doing, problem))?;
+        let (head, body) = self.client.send(request).await.doing(doing)?.into_parts();
+        let body = body.collect().await.doing(doing)?.to_bytes();
+        Ok((head.status, serde_json::from_slice(&body).doing(doing)?))
+    }
 }

@@ -23,10 +23,24 @@ impl Taste {
     /// A case is about few rules: the first filter that rejects a Node hides the others.
     fn of_incoming(random: &mut Random, rules: &Rules) -> Self {
         let enabled: Vec<Rule> = rules.iter().collect();
-        let focus: Vec<Rule> = random.list(1, 4, |random| random.pick(&enabled));
+        let focus: Vec<Rule> = random.list(1, 3, |random| random.pick(&enabled));
         let mut percent = |rule: &Rule| {
-            let often = focus.contains(rule) || *rule == Rule::Resources;
-            random.chance(if often { FOCUS_PERCENT } else { BESIDES_PERCENT })
+            let is_focus = focus.contains(rule);
+            random.chance(match rule {
+                // What most cases need to be about anything else.
+                Rule::Resources => FOCUS_PERCENT,
+                Rule::Preemption => 60,
+                // They cost time, and are the same every time.
+                Rule::Gates => {
+                    if is_focus {
+                        30
+                    } else {
+                        0
+                    }
+                }
+                _ if is_focus => FOCUS_PERCENT,
+                _ => BESIDES_PERCENT,
+            })
         };
         Self(enabled.iter().copied().filter(|rule| percent(rule)).collect())
     }
@@ -169,7 +183,8 @@ impl Containers<'_> {
             }
             if random.chance(75) {
                 let mebibytes = random.below(12) * 100 * MEBIBYTE;
-                let bytes = random.pick(&[mebibytes, mebibytes, random.clone().below(2_000_000_000)]);
+                let bytes =
+                    random.pick(&[mebibytes, mebibytes, random.clone().below(2_000_000_000)]);
                 self.sum.memory += bytes;
                 requests["memory"] = json!(bytes.to_string());
             }
