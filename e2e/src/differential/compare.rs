@@ -21,6 +21,10 @@ pub enum About {
     Preemption,
     NominatedNode,
     Victims,
+    /// Which plugin could not be applied.
+    FailedPlugin,
+    /// The words for why it could not.
+    ErrorText,
     /// A Pod behind a gate was not left alone.
     Gate,
 }
@@ -71,8 +75,10 @@ pub(super) fn compare(terms: &Terms, outcome: &Outcome, answer: &Answer) -> Vec<
             }
         }
         Outcome::Failed { message } => {
-            let ours = format!("{} {}", answer.state, answer.message);
-            findings.add(About::Feasibility, ours, format!("failed: {message}"));
+            let state = answer.state.as_str();
+            if findings.same(About::Feasibility, &state, &"unschedulable", answer) {
+                findings.failure(message, answer);
+            }
         }
     }
     findings.0
@@ -111,6 +117,18 @@ impl Findings {
         if ours != real {
             let real = format!("{real:?}, and took {node}; all scores: {totals:?}");
             self.add(About::BestNodes, format!("{ours:?}"), real);
+        }
+    }
+
+    fn failure(&mut self, message: &str, answer: &Answer) {
+        let ours = answer.message.split_once(" cannot be applied: ");
+        let real = message.split_once("plugin \"").and_then(|(_, rest)| rest.split_once("\": "));
+        let about = match (ours, real) {
+            (Some((ours, _)), Some((real, _))) if ours == real => About::ErrorText,
+            _ => About::FailedPlugin,
+        };
+        if answer.message != message {
+            self.add(about, answer.message.clone(), message.to_owned());
         }
     }
 

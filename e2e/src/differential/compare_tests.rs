@@ -70,8 +70,20 @@ fn another_number_of_feasible_nodes_is_noticed() {
     assert_eq!(spoiled(placed(), |ours| ours.nodes.feasible = 2), [About::Feasibility]);
     assert_eq!(spoiled(placed(), |ours| ours.state = "unschedulable".into()), [About::Feasibility]);
     assert_eq!(spoiled(rejected(), |ours| ours.nodes.feasible = 1), [About::Feasibility]);
-    let failed = Outcome::Failed { message: "an error".into() };
-    assert_eq!(told_apart((failed, placed().1)), [About::Feasibility]);
+}
+
+#[test]
+fn a_failed_attempt_must_have_failed_at_the_same_plugin() {
+    let message = "running PreScore plugin \"NodeAffinity\": [0].values[0]: Invalid value: \"x\"";
+    let failed = Outcome::Failed { message: message.into() };
+    assert_eq!(told_apart((failed.clone(), placed().1)), [About::Feasibility]);
+    assert_eq!(told_apart((failed.clone(), rejected().1)), [About::FailedPlugin]);
+    let said = |plugin: &str| format!("{plugin} cannot be applied: \"x\" is not a whole number");
+    let mut answer = rejected().1;
+    answer.message = said("PodTopologySpread");
+    assert_eq!(told_apart((failed.clone(), answer.clone())), [About::FailedPlugin]);
+    answer.message = said("NodeAffinity");
+    assert_eq!(told_apart((failed, answer)), [About::ErrorText]);
 }
 
 #[test]
