@@ -1,6 +1,6 @@
 //! What the daemons last told, read by every pass.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -92,6 +92,27 @@ impl<S> Board<S> {
     }
 }
 
+/// The UIDs of one kind's objects, as its watch last told. The watch may be behind: who is missing
+/// here may well exist, and who is here may be gone.
+#[derive(Debug, Default)]
+pub(crate) struct Roster {
+    uids: RwLock<HashSet<String>>,
+}
+
+impl Roster {
+    pub fn enter(&self, uid: &str) {
+        self.uids.write().insert(uid.to_owned());
+    }
+
+    pub fn leave(&self, uid: &str) {
+        self.uids.write().remove(uid);
+    }
+
+    pub fn contains(&self, uid: &str) -> bool {
+        self.uids.read().contains(uid)
+    }
+}
+
 /// attestd's devices as last told.
 #[derive(Debug)]
 pub(crate) struct Inventory {
@@ -139,12 +160,13 @@ pub(crate) struct Wakes {
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     pub all: bool,
-    pub uids: BTreeSet<String>,
+    pub uids: HashSet<String>,
 }
 
 impl Wakes {
-    pub fn wake(&self, uid: &str) {
-        self.pending.lock().uids.insert(uid.to_owned());
+    /// All at once: whoever listens is not roused for each.
+    pub fn wake_each(&self, uids: impl Iterator<Item = String>) {
+        self.pending.lock().uids.extend(uids);
         self.notify.notify_one();
     }
 

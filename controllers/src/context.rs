@@ -12,7 +12,7 @@ use parking_lot::RwLock;
 use tokio::sync::watch;
 use tracing::warn;
 
-use crate::board::{Board, Inventory, Wakes};
+use crate::board::{Board, Inventory, Roster, Wakes};
 use crate::metrics::Metrics;
 use crate::settings::{Backends, Settings};
 use crate::{kubernetes, line};
@@ -28,6 +28,8 @@ pub(crate) struct Context {
     pub inventory: Inventory,
     pub corridors: Board<CorridorTelemetry>,
     pub bundles: Board<BundleTelemetry>,
+    pub corridor_roster: Roster,
+    pub bundle_roster: Roster,
     pub corridor_wakes: Wakes,
     pub bundle_wakes: Wakes,
     pub policy_wakes: Wakes,
@@ -62,6 +64,8 @@ impl Context {
             inventory: Inventory::default(),
             corridors: Board::new(now),
             bundles: Board::new(now),
+            corridor_roster: Roster::default(),
+            bundle_roster: Roster::default(),
             corridor_wakes: Wakes::default(),
             bundle_wakes: Wakes::default(),
             policy_wakes: Wakes::default(),

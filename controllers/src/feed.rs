@@ -121,19 +121,15 @@ impl Feed {
                     .into_iter()
                     .filter(|(_, owner, _)| owner.cluster_uid() == context.cluster_uid)
                     .collect();
-                let uids: Vec<String> =
+                let mut uids: Vec<String> =
                     ours.iter().map(|(_, owner, _)| owner.object_uid().to_owned()).collect();
                 let samples = ours.into_iter().map(|(id, _, sample)| (id, sample)).collect();
                 let (was_silent, lost) = board.take(samples, &page.gone, page.full);
                 if was_silent || page.full {
                     wakes.wake_all();
                 }
-                for uid in &uids {
-                    wakes.wake(uid);
-                }
-                for sample in &lost {
-                    wakes.wake(owner_of(sample).object_uid());
-                }
+                uids.extend(lost.iter().map(|it| owner_of(it).object_uid().to_owned()));
+                wakes.wake_each(uids.into_iter());
                 lease.renew(context).await;
                 tokio::time::sleep(POLL_PAUSE_MIN).await;
             }

@@ -49,6 +49,9 @@ pub(crate) trait Controller: Send + Sync + 'static {
     /// The set of objects changed and is known completely.
     fn all_known(_context: &Context, _objects: &mut dyn Iterator<Item = &Arc<Self::Object>>) {}
 
+    /// An object that was not there before.
+    fn met(_context: &Context, _uid: &str) {}
+
     /// An object is gone for good.
     fn gone(_context: &Context, _object: &Self::Object) {}
 
@@ -263,6 +266,7 @@ impl<C: Controller> Harness<C> {
                 if former.is_some() {
                     self.gone(&key, None);
                 }
+                C::met(&self.context, &uid);
                 self.by_uid.insert(uid, key.clone());
                 let held = Held { object: Arc::new(object), memory: None };
                 self.objects.insert(key.clone(), held);

@@ -1,5 +1,6 @@
 //! Every call to the API server, each with a deadline.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Namespace};
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -15,6 +16,8 @@ use tokio::time::timeout;
 
 /// A call that takes longer is lost; its pass is tried again.
 const CALL_TIMEOUT: Duration = Duration::from_secs(15);
+/// Metadata of so many objects is asked for at once: about half a megabyte.
+const PAGE_OBJECTS: u32 = 500;
 /// The API server refuses longer messages of Events.
 const MESSAGE_BYTES_MAX: usize = 1024;
 
@@ -58,16 +61,26 @@ pub(crate) async fn cluster_uid(client: &Client) -> kube::Result<String> {
     Ok(system.metadata.uid.unwrap_or_default())
 }
 
-/// Every object of a kind, by a consistent read.
-pub(crate) async fn list<K: Object>(client: &Client) -> kube::Result<Vec<K>> {
+/// The UIDs of every object of a kind, by a consistent read. The pages after the first show the
+/// same moment as the first, or the API server refuses them.
+pub(crate) async fn uids<K: Object>(client: &Client) -> kube::Result<BTreeSet<String>> {
     let all: Api<K> = Api::all(client.clone());
-    Ok(bounded(all.list(&kube::api::ListParams::default())).await?.items)
+    let mut params = ListParams::default().limit(PAGE_OBJECTS);
+    let mut uids = BTreeSet::new();
+    loop {
+        let page = bounded(all.list_metadata(&params)).await?;
+        uids.extend(page.items.iter().filter_map(ResourceExt::uid));
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => params.continue_token = Some(token),
+            None => return Ok(uids),
+        }
+    }
 }
 
 /// Every object of a kind in one namespace, by a consistent read.
 pub(crate) async fn list_in<K: Object>(client: &Client, namespace: &str) -> kube::Result<Vec<K>> {
     let some: Api<K> = Api::namespaced(client.clone(), namespace);
-    Ok(bounded(some.list(&kube::api::ListParams::default())).await?.items)
+    Ok(bounded(some.list(&ListParams::default())).await?.items)
 }
 
 /// Changes metadata, provided that nobody else has changed the object meanwhile.

@@ -2,15 +2,17 @@
 //!
 //! It is the last resort, for finalizers that somebody removed by force. An allocation with a
 //! live owner is never touched: the allocations are listed first and the objects after, both by
-//! consistent reads, and only what is an orphan in two rounds in a row is released.
+//! consistent reads, and only what is an orphan in two rounds in a row is released. The watch is
+//! asked before the API server: whoever it knows is no suspect, and mostly there is none. It can
+//! only delay a release, by remembering for a moment somebody who is gone.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use daemons::Owner;
-use kube::ResourceExt;
 use tracing::{info, warn};
 
+use crate::board::Roster;
 use crate::context::{Context, chance};
 use crate::kubernetes;
 use crate::life::{Allocation, Kind};
@@ -40,17 +42,20 @@ async fn round<K: Kind>(
             return BTreeSet::new();
         }
     };
+    let strangers = unknown(&allocations, &context.cluster_uid, K::roster(context));
+    if strangers.is_empty() {
+        return BTreeSet::new();
+    }
     // Afterwards: whoever owns one of these allocations existed before it was made.
-    let objects = match kubernetes::list::<K::Object>(&context.client).await {
-        Ok(objects) => objects,
+    let live = match kubernetes::uids::<K::Object>(&context.client).await {
+        Ok(uids) => uids,
         Err(error) => {
             warn!(backend = K::BACKEND, %error, "no sweep");
             return BTreeSet::new();
         }
     };
-    let live: BTreeSet<String> = objects.iter().filter_map(ResourceExt::uid).collect();
     let mut next = BTreeSet::new();
-    for orphan in orphans(&allocations, &context.cluster_uid, &live) {
+    for orphan in strangers.into_iter().filter(|it| !live.contains(it.owner().object_uid())) {
         let name = (orphan.id().to_owned(), orphan.owner().to_string());
         if !suspects.contains(&name) {
             next.insert(name);
@@ -67,12 +72,14 @@ async fn round<K: Kind>(
     next
 }
 
-fn orphans<'a, A: Allocation>(
+/// Those of this cluster whose owner the watch does not know.
+fn unknown<'a, A: Allocation>(
     allocations: &'a [A],
-    cluster_uid: &'a str,
-    live: &'a BTreeSet<String>,
-) -> impl Iterator<Item = &'a A> {
-    allocations.iter().filter(move |it| {
-        it.owner().cluster_uid() == cluster_uid && !live.contains(it.owner().object_uid())
-    })
+    cluster_uid: &str,
+    roster: &Roster,
+) -> Vec<&'a A> {
+    let is_unknown = |it: &&A| {
+        it.owner().cluster_uid() == cluster_uid && !roster.contains(it.owner().object_uid())
+    };
+    allocations.iter().filter(is_unknown).collect()
 }

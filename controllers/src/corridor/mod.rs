@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use self::plan::PathChange;
 use self::status::Signals;
-use crate::board::{Board, Wakes};
+use crate::board::{Board, Roster, Wakes};
 use crate::context::Context;
 use crate::life::{Common, Drift, Facts, Health, Kind};
 use crate::settings::Settings;
@@ -40,6 +40,10 @@ impl Kind for Corridors {
 
     fn board(context: &Context) -> &Board<CorridorTelemetry> {
         &context.corridors
+    }
+
+    fn roster(context: &Context) -> &Roster {
+        &context.corridor_roster
     }
 
     fn wakes(context: &Context) -> &Wakes {

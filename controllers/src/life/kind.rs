@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Serialize;
 
 use super::facts::Facts;
-use crate::board::{Board, Wakes};
+use crate::board::{Board, Roster, Wakes};
 use crate::context::Context;
 use crate::kubernetes::Object;
 use crate::settings::Settings;
@@ -45,6 +45,7 @@ pub(crate) trait Kind: Send + Sync + 'static {
 
     fn has_backend(context: &Context) -> bool;
     fn board(context: &Context) -> &Board<Self::Sample>;
+    fn roster(context: &Context) -> &Roster;
     fn wakes(context: &Context) -> &Wakes;
     fn record_metrics(context: &Context, object: &Self::Object, sample: &Self::Sample);
     fn forget_metrics(context: &Context, object: &Self::Object);

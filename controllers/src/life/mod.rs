@@ -11,11 +11,14 @@ mod facts;
 mod kind;
 mod observe;
 mod plan;
+mod rest;
 mod verdict;
 mod walk;
 
 use std::marker::PhantomData;
 use std::sync::Arc;
+
+use kube::Resource;
 
 pub(crate) use self::facts::Facts;
 pub(crate) use self::kind::{Allocation, Common, Drift, Health, Kind, not_configured};
@@ -55,7 +58,14 @@ impl<K: Kind> Controller for LifeController<K> {
         calm::needs_pass(context, object, memory)
     }
 
+    fn met(context: &Context, uid: &str) {
+        K::roster(context).enter(uid);
+    }
+
     fn gone(context: &Context, object: &K::Object) {
+        if let Some(uid) = object.meta().uid.as_deref() {
+            K::roster(context).leave(uid);
+        }
         K::forget_metrics(context, object);
     }
 }

@@ -14,8 +14,9 @@ use crate::attestation::{self, Holder, KnownTicket, Requirement, Trust};
 use crate::context::Context;
 
 /// A list of allocations is believed for this long unless something speaks against it: telemetry
-/// tells what is lost at once.
-pub(crate) const LISTING_AGE_MAX: Duration = Duration::from_mins(10);
+/// tells what is lost at once, and so does each renewal of a lease. A list would only show what
+/// somebody else has changed at the daemon.
+pub(crate) const LISTING_AGE_MAX: Duration = Duration::from_mins(30);
 
 /// What one pass has found.
 pub(crate) struct Found<K: Kind> {

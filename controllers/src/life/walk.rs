@@ -17,7 +17,8 @@ use super::calm::Calm;
 use super::facts::Facts;
 use super::kind::{Allocation, Common, Drift, Health, Kind};
 use super::observe::{Found, LISTING_AGE_MAX, Listing, observe};
-use super::plan::{self, Op, Plan, Step, Waits};
+use super::plan::{self, Op, Plan, Step};
+use super::rest::{calm, renewed, rest};
 use super::verdict::{self, Trouble, Verdict, View};
 use crate::attestation::{KnownTicket, Trust};
 use crate::context::Context;
@@ -27,7 +28,7 @@ use crate::life::LifeController;
 use crate::line::Again;
 
 /// No pass follows another sooner, unless something happened.
-const PAUSE_MIN: Duration = Duration::from_millis(100);
+pub(super) const PAUSE_MIN: Duration = Duration::from_millis(100);
 /// A lease that is always due is renewed no faster than this.
 const LEASE_PAUSE_MIN: Duration = Duration::from_secs(1);
 
@@ -38,11 +39,11 @@ pub(crate) struct Memory<K: Kind> {
     /// Set while nothing is to be done.
     pub calm: Option<Calm>,
     pub ticket: Option<KnownTicket>,
-    trouble: Option<Trouble>,
+    pub trouble: Option<Trouble>,
     /// The generation that `trouble` is about.
     generation: i64,
     /// What the last pass did: the same twice in a row had no effect.
-    last_op: Option<Op<K::Change>>,
+    pub last_op: Option<Op<K::Change>>,
     /// Readings are not written before.
     pub routine_at: Option<Timestamp>,
 }
@@ -131,7 +132,13 @@ async fn step<K: Kind>(
     let newest = said.as_ref().unwrap_or(object);
     let done = match &plan.op {
         Some(op) if turn.may_retry => {
-            act::<K>(context, newest, &found, &health, &plan, op, memory, turn, now).await?
+            let done =
+                act::<K>(context, newest, &found, &health, &plan, op, memory, turn, now).await?;
+            let is_renewal = matches!(op, Op::RenewLease(_)) && said.is_none();
+            match is_renewal.then(|| renewed::<K>(object, &mut found, &health, memory, now)) {
+                Some(Some(rest)) => (done.0, rest),
+                _ => done,
+            }
         }
         // What was just said may be all that the next step waited for: a handle that is named, a
         // phase that is announced. Our own write coming back by the watch wakes nobody.
@@ -144,12 +151,6 @@ async fn step<K: Kind>(
         }
     };
     Ok((done.0.or(said), done.1))
-}
-
-fn calm<K: Kind>(found: &Found<K>, health: &Health<K::Change>) -> Option<Calm> {
-    let current = found.seen.current(&found.facts)?;
-    let fault = health.fault.as_ref().map(|(reason, _)| *reason);
-    Some(Calm { id: current.id().to_owned(), fault })
 }
 
 /// Does what was planned, and says so if it fails.
@@ -352,32 +353,4 @@ async fn tell<K: Kind>(
     let reason = if *phase == Phase::Ready { "Ready" } else { reason };
     let text = format!("{phase}: {message}");
     kubernetes::post_event(&context.client, object, is_warning, reason, &text).await;
-}
-
-/// Nothing to do now: when to look again.
-fn rest<K: Kind>(
-    object: &K::Object,
-    found: &Found<K>,
-    health: &Health<K::Change>,
-    plan: &Plan<K::Change>,
-    memory: &Memory<K>,
-    now: Timestamp,
-) -> Again {
-    if plan.waits == Some(Waits::Announcement) {
-        return Again::Now;
-    }
-    let until = |at: Timestamp| Duration::try_from(at.duration_since(now)).unwrap_or_default();
-    let trust = match &found.seen.trust {
-        Trust::Good { renew_at, expires_at, .. } => {
-            // A renewal that failed is tried again by its own pause, until it is too late.
-            Some(until(if *renew_at > now { *renew_at } else { *expires_at }))
-        }
-        _ => None,
-    };
-    let lease = found.seen.current(&found.facts).map(|held| until(plan::renewal(held)));
-    let change = K::next_change(object, now).map(until);
-    let routine = memory.routine_at.filter(|at| *at > now).map(until);
-    let pauses = [trust, lease, change, routine, health.look_again];
-    let next = pauses.into_iter().flatten().min().unwrap_or(LISTING_AGE_MAX);
-    Again::After(next.clamp(PAUSE_MIN, LISTING_AGE_MAX))
 }

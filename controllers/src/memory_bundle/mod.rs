@@ -14,7 +14,7 @@ use jiff::Timestamp;
 
 pub use self::floor::floor_at;
 use self::plan::BundleChange;
-use crate::board::{Board, Wakes};
+use crate::board::{Board, Roster, Wakes};
 use crate::context::Context;
 use crate::life::{Common, Drift, Facts, Health, Kind};
 use crate::settings::Settings;
@@ -42,6 +42,10 @@ impl Kind for Bundles {
 
     fn board(context: &Context) -> &Board<BundleTelemetry> {
         &context.bundles
+    }
+
+    fn roster(context: &Context) -> &Roster {
+        &context.bundle_roster
     }
 
     fn wakes(context: &Context) -> &Wakes {

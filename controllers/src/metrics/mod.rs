@@ -2,7 +2,7 @@
 
 mod series;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 
 use crds::{Corridor, MemoryBundle};
@@ -10,7 +10,7 @@ use daemons::corrd::CorridorTelemetry;
 use daemons::memqosd::BundleTelemetry;
 use kube::ResourceExt;
 use parking_lot::Mutex;
-use prometheus::{CounterVec, Gauge, GaugeVec, IntCounter, Registry};
+use prometheus::{Counter, CounterVec, Gauge, GaugeVec, IntCounter, Registry};
 
 use self::series::{AttestationSeries, BundleSeries, CorridorSeries, Maker};
 
@@ -34,8 +34,8 @@ type Name = (String, String);
 
 #[derive(Default)]
 struct Rows {
-    corridors: BTreeMap<Name, CorridorRow>,
-    bundles: BTreeSet<Name>,
+    corridors: HashMap<Name, CorridorRow>,
+    bundles: HashSet<Name>,
     count: usize,
 }
 
@@ -43,33 +43,28 @@ struct Rows {
 #[derive(Default)]
 struct CorridorRow {
     gauges: [Option<Gauge>; 3],
+    power_saved: Option<Counter>,
     lambdas: BTreeMap<u32, [Option<Gauge>; 5]>,
 }
 
 impl Rows {
-    /// The Corridor's series, if there is room for it and its wavelengths; and those that it lost.
-    fn admit_corridor(
-        &mut self,
-        name: &Name,
-        lambdas: &BTreeSet<u32>,
-    ) -> Option<(&mut CorridorRow, Vec<u32>)> {
+    /// Gives the Corridor and its wavelengths a row, if there is room for them; returns those that
+    /// it lost.
+    fn admit_corridor(&mut self, name: &Name, lambdas: &BTreeSet<u32>) -> Option<Vec<u32>> {
         let known = self.corridors.get(name).map_or(0, |known| known.lambdas.len() + 1);
         let count = self.count - known + lambdas.len() + 1;
         if count > ROWS_MAX {
             return None;
         }
         self.count = count;
-        if !self.corridors.contains_key(name) {
-            self.corridors.insert(name.clone(), CorridorRow::default());
-        }
-        let row = self.corridors.get_mut(name)?;
+        let row = self.corridors.entry(name.clone()).or_default();
         let lost: Vec<u32> =
             row.lambdas.keys().filter(|lambda| !lambdas.contains(lambda)).copied().collect();
         row.lambdas.retain(|lambda, _| lambdas.contains(lambda));
         for lambda in lambdas {
             row.lambdas.entry(*lambda).or_default();
         }
-        Some((row, lost))
+        Some(lost)
     }
 
     fn admit_bundle(&mut self, name: &Name) -> bool {
@@ -128,13 +123,18 @@ impl Metrics {
 
     pub(crate) fn corridor_sample(&self, object: &Corridor, sample: &CorridorTelemetry) {
         let name = name_of(object);
-        let lambdas = sample.lambdas.iter().map(|reading| reading.lambda_nm).collect();
+        let lambdas = || sample.lambdas.iter().map(|reading| reading.lambda_nm);
         let mut rows = self.rows.lock();
-        let Some((row, lost)) = rows.admit_corridor(&name, &lambdas) else {
-            self.dropped.inc();
-            return;
-        };
-        self.forget_lambdas(&name, lost.iter());
+        // A path mostly has the wavelengths that it had, told in the same order.
+        let is_known = |row: &CorridorRow| lambdas().eq(row.lambdas.keys().copied());
+        if !rows.corridors.get(&name).is_some_and(is_known) {
+            let Some(lost) = rows.admit_corridor(&name, &lambdas().collect()) else {
+                self.dropped.inc();
+                return;
+            };
+            self.forget_lambdas(&name, lost.iter());
+        }
+        let Some(row) = rows.corridors.get_mut(&name) else { return };
         let series = &self.corridors;
         let labels = [name.0.as_str(), name.1.as_str()];
         let readings = [
@@ -143,7 +143,9 @@ impl Metrics {
             sample.power_pj_per_bit,
         ];
         set_all(&mut row.gauges, series.per_corridor(), &labels, readings);
-        raise(&series.power_saved, &labels, sample.power_saved_kj.unwrap_or_default());
+        let power_saved =
+            row.power_saved.get_or_insert_with(|| series.power_saved.with_label_values(&labels));
+        follow(power_saved, sample.power_saved_kj.unwrap_or_default());
         for reading in &sample.lambdas {
             let Some(gauges) = row.lambdas.get_mut(&reading.lambda_nm) else { continue };
             let readings = [
@@ -267,7 +269,10 @@ fn set(gauges: &GaugeVec, labels: &[&str], value: Option<f64>) {
 
 /// The daemon counts; ours follows it, and begins again when the daemon does.
 fn raise(totals: &CounterVec, labels: &[&str], value: f64) {
-    let counter = totals.with_label_values(labels);
+    follow(&totals.with_label_values(labels), value);
+}
+
+fn follow(counter: &Counter, value: f64) {
     if value < counter.get() {
         counter.reset();
     }
