@@ -1,5 +1,7 @@
 //! Does the one operation that was planned; decides nothing.
 
+use std::sync::Arc;
+
 use crds::annotations;
 use daemons::attestd::{VerifyRequest, fresh_nonce};
 use daemons::{DaemonError, RefusalReason};
@@ -14,7 +16,7 @@ use super::observe::Found;
 use super::plan::{Op, Step};
 use super::verdict::Trouble;
 use super::walk::Memory;
-use crate::attestation::{self, Holder};
+use crate::attestation::{self, Holder, Requirement};
 use crate::context::Context;
 use crate::kubernetes;
 
@@ -100,6 +102,9 @@ async fn allocate<K: Kind>(
     memory: &mut Memory<K>,
     now: Timestamp,
 ) -> Result<Option<K::Object>, Failure> {
+    if !knows_policies::<K>(context, object, found).await? {
+        return Ok(None);
+    }
     let device = found.wish.intent.device_id.as_deref();
     let request = K::request(object, &found.owner, device, now);
     // Whatever comes of it, only a new list tells what there is.
@@ -113,6 +118,24 @@ async fn allocate<K: Kind>(
         Err(error) => return Err(Failure::Daemon(trouble(Step::Allocate, &error))),
     }
     Ok(None)
+}
+
+/// Whether what was required is what the policies require by a consistent read. The watches of
+/// objects and of policies are not in step: a policy older than the object may not be known yet,
+/// and nothing is allocated by rules that have changed. It will be, when the watch has shown them.
+async fn knows_policies<K: Kind>(
+    context: &Context,
+    object: &K::Object,
+    found: &Found<K>,
+) -> Result<bool, Failure> {
+    let namespace = &found.facts.namespace;
+    let policies = match kubernetes::list_in(&context.client, namespace).await {
+        Ok(policies) => policies.into_iter().map(Arc::new).collect(),
+        // The kind is not installed, so there is none.
+        Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Requirement::of(K::demands_attestation(object), &policies) == found.requirement)
 }
 
 /// A daemon that says "released" and keeps the allocation must not be believed.

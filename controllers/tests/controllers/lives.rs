@@ -111,6 +111,27 @@ async fn a_crash_after_any_write_leaves_one_allocation_and_ends_ready() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_allocated_past_a_policy_that_the_watch_has_not_shown_yet() {
+    let world = World::new().await;
+    let running = world.run_behind_policies();
+    world.create_corridor("earlier", false).await;
+    world.phase("earlier", Phase::Ready).await;
+    world.create_policy("strict", &json!({"requiredClaims": {"secureBoot": "true"}})).await;
+    world.create_corridor("c", false).await;
+    let is_prepared = |it: &crds::Corridor| it.metadata.finalizers.is_some();
+    world.corridor_until("c", "it is about to be allocated", is_prepared).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(world.allocations().await.len(), 1, "only the earlier one's");
+    running.stop().await;
+    let running = world.run();
+    let uid = world.phase("c", Phase::Ready).await.metadata.uid.unwrap();
+    let mut allocations = world.allocations().await;
+    allocations.retain(|it| it.owner.object_uid() == uid);
+    assert!(allocations.iter().all(|it| it.path.device_id.is_some()), "on an attested device");
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_allocation_of_another_owner_is_never_released() {
     let world = World::new().await;
     let foreign = world.allocate_for("another-cluster", "another-object").await;

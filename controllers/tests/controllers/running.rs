@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use controllers::Metrics;
+use http::Request;
+use kube::Client;
+use kube::client::Body;
 use prometheus::proto::MetricFamily;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -35,4 +38,22 @@ impl Running {
         self.task.abort();
         let _ = self.task.await;
     }
+}
+
+/// A client whose watches of policies show nothing that happens after their first list.
+pub fn behind_policies(client: &Client) -> Client {
+    let client = client.clone();
+    let namespace = client.default_namespace().to_owned();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let client = client.clone();
+        async move {
+            let uri = request.uri();
+            let is_watch = uri.query().is_some_and(|it| it.contains("watch=true"));
+            if is_watch && uri.path().ends_with("/attestationpolicies") {
+                return std::future::pending().await;
+            }
+            client.send(request).await
+        }
+    });
+    Client::new(service, namespace)
 }

@@ -22,7 +22,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
-use crate::running::Running;
+use crate::running::{Running, behind_policies};
 
 /// Longer than anything here takes, on a busy machine too.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -91,23 +91,31 @@ impl World {
     }
 
     pub fn run(&self) -> Running {
+        Self::start(self.client.clone(), self.backends())
+    }
+
+    /// The watch of policies shows nothing that happens after its first list.
+    pub fn run_behind_policies(&self) -> Running {
+        Self::start(behind_policies(&self.client), self.backends())
+    }
+
+    fn backends(&self) -> Backends {
         let endpoint = Arc::new(self.endpoint());
         let keys = self.daemons.as_ref().unwrap().trusted_keys();
-        let backends = Backends {
+        Backends {
             corrd: Some(endpoint.clone()),
             memqosd: Some(endpoint.clone()),
             attestd: Some(endpoint),
             trusted_keys: TrustedKeys::read(keys).unwrap(),
-        };
-        self.start(backends)
+        }
     }
 
     pub fn run_without_backends(&self) -> Running {
-        self.start(Backends::default())
+        Self::start(self.client.clone(), Backends::default())
     }
 
-    fn start(&self, backends: Backends) -> Running {
-        let controllers = Controllers::new(self.client.clone(), backends, Self::settings());
+    fn start(client: Client, backends: Backends) -> Running {
+        let controllers = Controllers::new(client, backends, Self::settings());
         let metrics = controllers.metrics();
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(async move {
