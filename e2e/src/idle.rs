@@ -76,10 +76,6 @@ pub const LIMITS: Limits = Limits {
     resident_growth_kib: 16 * 1024,
 };
 
-/// For a look right after the last was Ready: the first round of periodic work lists everything there
-/// is, and what that takes is kept by the allocator. Measured: 35 MiB.
-pub const LIMITS_AT_ONCE: Limits = Limits { resident_growth_kib: 64 * 1024, ..LIMITS };
-
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.settled_after {

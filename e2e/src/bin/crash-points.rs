@@ -7,7 +7,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser;
-use e2e::crash::exhaustion::{exhaust, steps_of_lives};
+use e2e::crash::exhaustion::{Breadth, Choice, exhaust, steps_of_lives};
 
 #[derive(Parser)]
 #[command(about = "Kills the scheduler before, in and after every awaited step of a life")]
@@ -15,6 +15,9 @@ struct Options {
     /// Only crash points whose name contains this, such as "before POST /v1/corridors of c1 #1"
     #[arg(long, default_value = "")]
     only: String,
+    /// Only one step of each kind of call for each mode, as the test does
+    #[arg(long)]
+    each_kind: bool,
     /// How often each
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     times: u32,
@@ -32,7 +35,9 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let told = exhaust(&options.only, options.times.try_into()?).await?;
+    let breadth = if options.each_kind { Breadth::EachKind } else { Breadth::Every };
+    let times = options.times.try_into()?;
+    let told = exhaust(&Choice { only: &options.only, breadth, times }).await?;
     for line in &told {
         writeln!(io::stdout(), "{line}")?;
     }

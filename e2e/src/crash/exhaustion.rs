@@ -1,11 +1,12 @@
 //! Every crash point there is, one after another.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use super::rehearsal::{
     BATCH, Calm, Outcome, live_calmly, new_namespace, play_calmly, rehearse, rehearse_start,
 };
-use super::steps::CrashPoint;
+use super::steps::{CrashPoint, MODES, Step};
 use super::story::{FULL, SHORT, Story};
 use super::world::World;
 use crate::binaries::say;
@@ -17,9 +18,26 @@ const CALM_LIVES: usize = 3;
 /// A crash point that was not come to in a batch, nor alone so many times, is not there.
 const TRIES_ALONE: usize = 3;
 
-/// Plays every crash point whose name contains `only`, so many times. Returns a line for each crash
-/// that can be told from none.
-pub async fn exhaust(only: &str, times: usize) -> Result<Vec<String>> {
+/// Which crash points are played.
+#[derive(Debug, Clone, Copy)]
+pub struct Choice<'a> {
+    /// Only those whose name contains this.
+    pub only: &'a str,
+    pub breadth: Breadth,
+    /// How often each.
+    pub times: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Breadth {
+    /// Every mode of every step.
+    Every,
+    /// Every mode of each kind of call, in one of its steps: another one for each mode.
+    EachKind,
+}
+
+/// Plays the chosen crash points. Returns a line for each crash that can be told from none.
+pub async fn exhaust(choice: &Choice<'_>) -> Result<Vec<String>> {
     let world = World::start().await?;
     let (calm, differing) = play_calmly(&world, CALM_LIVES).await?;
     ensure(differing.is_empty(), || format!("lives without a crash differ: {differing:#?}"))?;
@@ -30,17 +48,38 @@ pub async fn exhaust(only: &str, times: usize) -> Result<Vec<String>> {
         calm.tally.writes,
         calm.tally.made,
     ));
-    let is_wanted = |point: &CrashPoint| point.to_string().contains(only);
     let mut outcomes = Vec::new();
     let started = Instant::now();
-    for _ in 0..times {
-        let of_stories = calm.crash_points().into_iter().filter(is_wanted).collect();
+    for _ in 0..choice.times {
+        let of_stories = choice.of(calm.crash_points());
         outcomes.extend(crash_in_stories(&world, &calm, of_stories, started).await?);
-        let of_everybody = calm.crash_points_of_everybody().into_iter().filter(is_wanted).collect();
+        let of_everybody = choice.of(calm.crash_points_of_everybody());
         outcomes.extend(crash_at_starts(&world, of_everybody, started).await?);
     }
     say(&format!("{} crashes in {} s", outcomes.len(), started.elapsed().as_secs()));
     Ok(outcomes.iter().filter_map(|it| described(it, &calm)).collect())
+}
+
+impl Choice<'_> {
+    fn of(&self, points: Vec<CrashPoint>) -> Vec<CrashPoint> {
+        let mut kinds: BTreeMap<String, Vec<Step>> = BTreeMap::new();
+        for CrashPoint { step, mode } in &points {
+            if *mode == MODES[0] {
+                kinds.entry(step.what.clone()).or_default().push(step.clone());
+            }
+        }
+        let is_in_its_stratum = |point: &CrashPoint| {
+            let steps = &kinds[&point.step.what];
+            let turn = MODES.iter().position(|mode| *mode == point.mode).unwrap_or_default();
+            // From the first of them to the last.
+            point.step == steps[turn * (steps.len() - 1) / (MODES.len() - 1)]
+        };
+        let is_chosen = |point: &CrashPoint| {
+            point.to_string().contains(self.only)
+                && (self.breadth == Breadth::Every || is_in_its_stratum(point))
+        };
+        points.into_iter().filter(is_chosen).collect()
+    }
 }
 
 /// The steps of so many lives without a crash, in order, each with the time at which it was begun.
@@ -139,4 +178,36 @@ fn described(outcome: &Outcome, calm: &Calm) -> Option<String> {
         problems.push("the story never came there".into());
     }
     (!problems.is_empty()).then(|| format!("- {}: {}", outcome.point, problems.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mode_of_each_kind_is_played_once_and_in_different_steps() {
+        let step = |what: &str, nth| Step { what: what.to_owned(), nth };
+        let steps = [step("GET a", 1), step("GET a", 2), step("GET a", 3), step("POST b", 1)];
+        let points: Vec<_> = steps
+            .iter()
+            .flat_map(|step| MODES.map(|mode| CrashPoint { step: step.clone(), mode }))
+            .collect();
+        let choose = |breadth, only| {
+            let chosen = Choice { only, breadth, times: 1 }.of(points.clone());
+            chosen.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(choose(Breadth::Every, "").len(), 12);
+        assert_eq!(
+            choose(Breadth::EachKind, ""),
+            [
+                "before GET a #1",
+                "reply lost of GET a #2",
+                "after GET a #3",
+                "before POST b #1",
+                "reply lost of POST b #1",
+                "after POST b #1",
+            ]
+        );
+        assert_eq!(choose(Breadth::EachKind, "after GET"), ["after GET a #3"]);
+    }
 }
