@@ -1,6 +1,6 @@
 //! Runs passes: watches a kind, wakes objects, one pass at a time for each, and backs off.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,7 @@ pub(crate) trait Controller: Send + Sync + 'static {
         true
     }
 
-    /// The set of objects changed and is known completely.
+    /// The set of objects changed and is known completely. They come in no order.
     fn all_known(_context: &Context, _objects: &mut dyn Iterator<Item = &Arc<Self::Object>>) {}
 
     /// An object that was not there before.
@@ -93,7 +93,8 @@ struct Held<C: Controller> {
 
 struct Harness<C: Controller> {
     context: Arc<Context>,
-    objects: BTreeMap<Key, Held<C>>,
+    /// Looked into for every sample of every object: in order this would be most of what that costs.
+    objects: HashMap<Key, Held<C>>,
     by_uid: HashMap<String, Key>,
     /// Seen so far in a list that is under way.
     listed: BTreeSet<Key>,
@@ -111,7 +112,7 @@ pub(crate) async fn run<C: Controller>(context: Arc<Context>, _controller: C) {
     let settings = &context.settings;
     let mut harness = Harness::<C> {
         context: context.clone(),
-        objects: BTreeMap::new(),
+        objects: HashMap::new(),
         by_uid: HashMap::new(),
         listed: BTreeSet::new(),
         line: Line::new(settings.backoff_first, settings.backoff_max),

@@ -60,6 +60,11 @@ impl Controller for PolicyController {
             let namespace = object.namespace().unwrap_or_default();
             by_namespace.entry(namespace).or_default().push(object.clone());
         }
+        // By name, as the API server lists them: which of two that contradict each other is named first
+        // must not change from one look to the next.
+        for policies in by_namespace.values_mut() {
+            policies.sort_by_key(|it| it.name_any());
+        }
         context.policies.replace(by_namespace);
         context.corridor_wakes.wake_all();
         context.bundle_wakes.wake_all();
