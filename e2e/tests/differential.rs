@@ -9,8 +9,8 @@ use e2e::differential::{Figures, Options, Rules, play};
 const CASES: usize = 500;
 const SEED: u64 = 1;
 
-/// Each that differs is tried several times.
-const CASES_WITH_A_GAP: usize = 5;
+/// One cluster.
+const CASES_WITH_A_GAP: usize = 15;
 
 fn options() -> Options {
     Options { cases: CASES, seed: SEED, rules: Rules::all(), keep: None, forget: vec![] }

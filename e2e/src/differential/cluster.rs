@@ -75,7 +75,17 @@ impl GeneratedCluster {
 fn nodes(random: &mut Random, rules: &Rules, is_roomy: bool) -> Vec<Value> {
     let scale = if is_roomy { 5 } else { 1 };
     let count = if random.chance(2) { 0 } else { random.pick(&[3, 4, 5, 6, 6, 7, 7, 8, 8]) };
-    (0..count).map(|number| node(random, rules, &node_name(number), scale)).collect()
+    // A taint only matters on a Node that would be taken without it: some clusters have many.
+    let tainted_percent = random.pick(&[10, 25, 70]);
+    (0..count)
+        .map(|number| {
+            let mut node = node(random, rules, &node_name(number), scale);
+            if rules.has(Rule::Taints) && random.chance(tainted_percent) {
+                node["spec"]["taints"] = json!(taints(random));
+            }
+            node
+        })
+        .collect()
 }
 
 fn node(random: &mut Random, rules: &Rules, name: &str, scale: usize) -> Value {
@@ -99,9 +109,6 @@ fn node(random: &mut Random, rules: &Rules, name: &str, scale: usize) -> Value {
         status["declaredFeatures"] = json!(["RestartAllContainersOnContainerExits"]);
     }
     let mut spec = json!({});
-    if rules.has(Rule::Taints) && random.chance(25) {
-        spec["taints"] = json!(taints(random));
-    }
     if rules.has(Rule::Unschedulable) && random.chance(10) {
         spec["unschedulable"] = json!(true);
     }
