@@ -13,6 +13,7 @@
 //! Custom resources are written here as plain JSON: a slip in a Rust type must not hide itself by
 //! being made on both sides.
 
+pub mod admission_cases;
 pub mod binaries;
 pub mod checkers;
 pub mod cluster;

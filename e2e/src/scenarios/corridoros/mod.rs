@@ -11,6 +11,7 @@ mod floors;
 mod happy;
 mod policies;
 mod races;
+mod tenants;
 
 pub use attestation::{
     expired_ticket_denies_pods_and_updates, missing_claim_denies_allocation,
@@ -37,6 +38,7 @@ pub use floors::{
 pub use happy::{created_used_measured_and_deleted, creations_are_ready_soon};
 pub use policies::{policies_choose_the_device, tenants_are_let_in_by_the_owner};
 pub use races::bind_races_delete;
+pub use tenants::a_tenant_uses_and_leaves;
 
 use std::env;
 
