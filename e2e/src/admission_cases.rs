@@ -92,12 +92,12 @@ impl Case {
     }
 
     fn binding(&self, pod: &str) -> Value {
-        self.laid_over(binding(pod, json!({})))
+        self.laid_over(binding(pod, &json!({})))
     }
 
     /// What is wrong with the answer, if anything.
-    pub fn judge(&self, refusal: Option<String>) -> Option<String> {
-        let answer = refusal.as_deref().unwrap_or("allowed");
+    pub fn judge(&self, refusal: Option<&str>) -> Option<String> {
+        let answer = refusal.unwrap_or("allowed");
         let is_right = match self.verdict.as_str() {
             "allowed" => refusal.is_none(),
             part => refusal.is_some() && answer.contains(part),
@@ -118,7 +118,8 @@ pub fn merge(into: &mut Value, from: &Value) {
     }
 }
 
-pub fn binding(pod: &str, annotations: Value) -> Value {
+/// A Binding to a Node that need not exist.
+pub fn binding(pod: &str, annotations: &Value) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Binding",

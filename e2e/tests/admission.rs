@@ -106,7 +106,7 @@ async fn create_objects(admin: &Client, scheduler: &Client) -> BTreeMap<String, 
     let path = format!("{}/bound-pod/binding", Kind::Pod.path());
     let bind = http::Request::post(path)
         .header(http::header::CONTENT_TYPE, "application/json")
-        .body(binding("bound-pod", results).to_string().into_bytes());
+        .body(binding("bound-pod", &results).to_string().into_bytes());
     scheduler.request_text(bind.unwrap()).await.unwrap();
     versions
 }
@@ -125,7 +125,7 @@ async fn set_lease(admin: &Client, scheduler: &Client, lease: &str) {
     });
     let params = PatchParams::apply("e2e").force();
     leases.patch(NAME, &params, &Patch::Apply(object)).await.unwrap();
-    let nobody = binding("waiting-pod", json!({ "corridoros.io/leader": "nobody/0" }));
+    let nobody = binding("waiting-pod", &json!({ "corridoros.io/leader": "nobody/0" }));
     let path = format!("{}/waiting-pod/binding", Kind::Pod.path());
     let probe = DryRun::new(Method::POST, path, nobody);
     probe.until_refused(scheduler, &format!("lease is {lease}")).await.unwrap();
@@ -191,7 +191,7 @@ async fn everyone_may_do_what_they_should_and_nothing_more() {
                 lease.clone_from(&case.lease);
             }
             let answer = case.write(&versions)?.refusal(&actors[case.actor.as_str()]).await?;
-            problems.extend(case.judge(answer));
+            problems.extend(case.judge(answer.as_deref()));
         }
         let classes: BTreeSet<_> = cases.iter().map(|case| case.class.as_str()).collect();
         say(&format!("{} cases of {classes:?}, {} wrong", cases.len(), problems.len()));
