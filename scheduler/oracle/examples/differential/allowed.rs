@@ -29,7 +29,8 @@ pub const ALLOWED: [Allowed; 2] = [
     Allowed {
         quirk: "the words of an error that ends the attempt",
         why: "They name the internal step and the field. The oracle names the plugin, which is \
-              compared, and the reason in its own words. The API server refuses such Pods.",
+              compared, and the reason in its own words. The API server accepts such preferences \
+              for Nodes; of the rest it refuses the Pods.",
         source: "pkg/scheduler/framework/runtime/framework.go, RunPreFilterPlugins and \
                  RunPreScorePlugins",
         covers: |difference| difference.about == About::ErrorText,
