@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::kube_side::{Outcome, Preempted};
-use super::log::Totals;
-use super::message::{Said, preemption_text};
-use super::our_side::Answer;
+use crate::differential::kube_side::{Outcome, Preempted};
+use crate::differential::log::Totals;
+use crate::differential::message::{Said, preemption_text};
+use crate::differential::our_side::Answer;
 
 /// What can be told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl fmt::Display for Difference {
 
 /// What besides the two answers decides whether they agree.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Terms {
+pub(in crate::differential) struct Terms {
     /// Whether the cases are about preemption.
     pub preemption: bool,
     /// `namespace/name` of Pods that are being deleted anyway: nobody deletes them again.
@@ -53,7 +53,11 @@ pub(super) struct Terms {
 }
 
 /// All that differs; nothing if they agree.
-pub(super) fn compare(terms: &Terms, outcome: &Outcome, answer: &Answer) -> Vec<Difference> {
+pub(in crate::differential) fn compare(
+    terms: &Terms,
+    outcome: &Outcome,
+    answer: &Answer,
+) -> Vec<Difference> {
     let mut findings = Findings(vec![]);
     match outcome {
         Outcome::Placed { node, feasible, totals } => {
@@ -169,5 +173,4 @@ impl Findings {
 }
 
 #[cfg(test)]
-#[path = "compare_tests.rs"]
 mod tests;
