@@ -91,6 +91,13 @@ impl Engine {
         }
         explanation.waiting_for = self.now.saturating_since(record.first_seen);
         explanation.line = self.line_position(record);
+        if record.rejection == Some(Rejection::Quarantined) {
+            // What the rules say of it is not why it waits.
+            let quarantined = Rejection::Quarantined;
+            explanation.message = quarantined.message(self.cluster.nodes.len());
+            explanation.dominant = Some(Dominant::plain("Pod", explanation.message.clone()));
+            explanation.wakes_on = vec![quarantined.wake_on().to_string()];
+        }
         if !record.stage.is_waiting() {
             explanation.dominant = None;
             explanation.preemption = None;

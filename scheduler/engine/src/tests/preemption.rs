@@ -204,3 +204,27 @@ fn a_pod_that_is_promised_a_node_that_is_gone_looks_elsewhere() {
     world.see(urgent().nominated("gone").build());
     assert_eq!(world.bind_all(), ["urgent"]);
 }
+
+#[test]
+fn a_rebuilt_engine_knows_the_same_cluster_and_the_same_promises() {
+    let mut world = full();
+    world.see(urgent().build());
+    world.see(PodBuilder::new("poison").cpu_milli(9000).build());
+    world.bind_all();
+    let announced = world.one_eviction();
+    let before = world.engine.cluster.clone();
+    // As a panic in its attempt leaves it.
+    world.engine.trying = Some("uid-poison".into());
+    assert_eq!(world.engine.recover().unwrap().as_str(), "uid-poison");
+    assert_eq!(world.engine.cluster, before);
+    assert!(world.bind_all().is_empty());
+    assert!(world.message("poison").contains("has set it aside"), "{}", world.message("poison"));
+    assert_eq!(world.engine.stats().quarantined, 1);
+    world.pass(Duration::from_secs(20));
+    world.step_done(&announced);
+    let deleted = world.one_eviction();
+    assert_eq!(deleted.step, EvictionStep::Delete, "what was begun goes on");
+    world.end(&announced.victim.name);
+    assert_eq!(world.bind_all(), ["urgent"]);
+    assert_eq!(world.engine.stats().woken_by_sweep, 0);
+}
