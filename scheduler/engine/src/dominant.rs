@@ -8,7 +8,7 @@ use oracle::Reason;
 use crate::engine::Engine;
 use crate::rejection::{Cause, NodesRejection, ObjectRejection, Rejection};
 use crate::survey::Survey;
-use crate::units::{Unit, amount};
+use crate::units::Unit;
 
 /// The one thing that stands most in the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +98,7 @@ fn of_nodes(
     });
     let closest = short.map(|(name, _)| (engine.free_on(name, resource), name)).max();
     let Some((free, node)) = closest else { return Dominant::plain(&plugin, told) };
-    let needed = amount(&shape.requests.asked, resource);
+    let needed = shape.requests.asked.amount(resource);
     let deficit = needed.saturating_sub(free);
     let unit = Unit::of(resource);
     let tell = |amount| unit.tell(amount);
@@ -120,8 +120,8 @@ fn of_nodes(
 impl Engine {
     fn free_on(&self, name: &NodeName, resource: &str) -> i64 {
         let Some(node) = self.cluster.nodes.get(name) else { return 0 };
-        let held = self.cluster.pods_on(name).map(|pod| amount(&pod.requests.held, resource));
+        let held = self.cluster.pods_on(name).map(|pod| pod.requests.held.amount(resource));
         let held = held.fold(0, i64::saturating_add);
-        amount(&node.node.allocatable, resource).saturating_sub(held).max(0)
+        node.node.allocatable.amount(resource).saturating_sub(held).max(0)
     }
 }

@@ -1,16 +1,5 @@
 //! Amounts of a Node's resources, as people write them.
 
-use model::Resources;
-
-pub(crate) fn amount(resources: &Resources, name: &str) -> i64 {
-    match name {
-        "cpu" => resources.cpu_milli,
-        "memory" => resources.memory_bytes,
-        "ephemeral-storage" => resources.ephemeral_storage_bytes,
-        scalar => resources.scalar(scalar),
-    }
-}
-
 /// What a resource is counted in.
 pub(crate) enum Unit<'a> {
     Cores,

@@ -4,7 +4,7 @@ use model::Shape;
 use oracle::Reason;
 
 use crate::rejection::{Cause, NodesRejection, ObjectRejection, Rejection, WakeOn};
-use crate::units::{Unit, amount};
+use crate::units::Unit;
 
 pub(crate) fn wakes_on(shape: &Shape, rejection: &Rejection) -> Vec<String> {
     match rejection {
@@ -61,7 +61,7 @@ fn word(shape: &Shape, reason: &Reason) -> String {
         Reason::HostPorts => "the Pod that holds its host port leaves".to_owned(),
         Reason::TooManyPods => "a Pod leaves a node that has no place for another".to_owned(),
         Reason::Insufficient { resource, .. } => {
-            let asked = Unit::of(resource).tell(amount(&shape.requests.asked, resource));
+            let asked = Unit::of(resource).tell(shape.requests.asked.amount(resource));
             match &**resource {
                 "cpu" => format!("{asked} free on one node"),
                 name => format!("{asked} of {name} free on one node"),

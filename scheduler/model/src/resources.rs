@@ -44,6 +44,16 @@ impl Resources {
         self.scalar.get(name).copied().unwrap_or(0)
     }
 
+    /// By the name of the resource.
+    pub fn amount(&self, name: &str) -> i64 {
+        match name {
+            "cpu" => self.cpu_milli,
+            "memory" => self.memory_bytes,
+            "ephemeral-storage" => self.ephemeral_storage_bytes,
+            scalar => self.scalar(scalar),
+        }
+    }
+
     fn zip(&mut self, other: &Self, combine: impl Fn(i64, i64) -> i64) {
         let Self { cpu_milli, memory_bytes, ephemeral_storage_bytes, scalar } = other;
         self.cpu_milli = combine(self.cpu_milli, *cpu_milli);

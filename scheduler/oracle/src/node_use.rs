@@ -53,13 +53,3 @@ impl NodeUse {
         }
     }
 }
-
-/// An amount by the name of its resource.
-pub(crate) fn amount(resources: &Resources, name: &str) -> i64 {
-    match name {
-        "cpu" => resources.cpu_milli,
-        "memory" => resources.memory_bytes,
-        "ephemeral-storage" => resources.ephemeral_storage_bytes,
-        scalar => resources.scalar(scalar),
-    }
-}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::is_extended_resource;
 
-use crate::node_use::{NodeUse, amount};
+use crate::node_use::NodeUse;
 use crate::reason::Reason;
 use crate::rules::Rules;
 use crate::trial::Trial;
@@ -21,9 +21,9 @@ pub(super) fn filter(trial: &Trial<'_>) -> Vec<Reason> {
     let always = ["cpu", "memory", "ephemeral-storage"].map(Arc::from);
     let scalar = asked.scalar.keys().filter(|name| !is_ignored(trial.rules, name));
     for name in always.iter().chain(scalar) {
-        let wanted = amount(asked, name);
-        let has = amount(&node.allocatable, name);
-        if wanted > 0 && wanted > has.saturating_sub(amount(&used.held, name)) {
+        let wanted = asked.amount(name);
+        let has = node.allocatable.amount(name);
+        if wanted > 0 && wanted > has.saturating_sub(used.held.amount(name)) {
             let exceeds_node = wanted > has;
             reasons.push(Reason::Insufficient { resource: name.clone(), exceeds_node });
         }

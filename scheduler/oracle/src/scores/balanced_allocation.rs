@@ -5,12 +5,11 @@ use model::ClusterNode;
 
 use super::resource_use::{ResourceUse, Sums, asked, resource_uses};
 use super::{Answer, Contest, SCORE_MAX};
-use crate::node_use::amount;
 
 /// A Pod that requests none of the resources is not scored: it would pile up on one Node.
 pub(super) fn score(contest: &Contest<'_>) -> Answer {
     let asked = asked(contest, Sums::AsRequested);
-    if contest.rules.balanced_resources.iter().all(|name| amount(asked, name) == 0) {
+    if contest.rules.balanced_resources.iter().all(|name| asked.amount(name) == 0) {
         return Answer::Silent;
     }
     Answer::Scored(contest.each(|node| node_score(contest, node)))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use model::{ClusterNode, Resources, is_scalar_resource};
 
 use super::Contest;
-use crate::node_use::{NodeUse, amount};
+use crate::node_use::NodeUse;
 
 /// A resource that counts on the Node.
 pub(super) struct ResourceUse {
@@ -35,13 +35,13 @@ pub(super) fn resource_uses<'a>(
     let asked = asked(contest, sums);
     let mut found = Vec::new();
     for (index, name) in names.enumerate() {
-        let wanted = amount(asked, name);
-        let allocatable = amount(&node.node.allocatable, name);
+        let wanted = asked.amount(name);
+        let allocatable = node.node.allocatable.amount(name);
         if allocatable == 0 || wanted == 0 && is_scalar_resource(name) {
             continue;
         }
         let defaulted = sums == Sums::WithDefaults && matches!(name.as_ref(), "cpu" | "memory");
-        let before = amount(if defaulted { &used.held_in_scores } else { &used.held }, name);
+        let before = if defaulted { &used.held_in_scores } else { &used.held }.amount(name);
         let with_pod = before.saturating_add(wanted);
         found.push(ResourceUse { index, allocatable, before, with_pod });
     }
