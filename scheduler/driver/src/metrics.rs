@@ -20,6 +20,7 @@ pub struct Metrics {
     cache: IntGaugeVec,
     reserved: Reserved,
     preemptions: Preemptions,
+    leads: IntGaugeVec,
     quarantined: IntCounter,
     woken_by_sweep: IntCounter,
     reports_dropped: IntCounter,
@@ -58,6 +59,7 @@ impl Metrics {
             )?,
             reserved: Reserved::new(&make, cluster)?,
             preemptions: Preemptions::new(&make)?,
+            leads: leads(&make)?,
             quarantined: make.counter(
                 "corridor_quarantined_pods_total",
                 "Pods set aside because the scheduler itself failed on them.",
@@ -76,7 +78,7 @@ impl Metrics {
             )?,
             binds: make.counters(
                 "corridor_binds_total",
-                "Bindings by outcome: bound, refused, gone.",
+                "Bindings by outcome: bound, refused, gone, fenced (the API server saw a later leader), term_ended (another replica leads, and knows the outcome).",
                 &["outcome"],
             )?,
             binds_in_flight: make
@@ -98,6 +100,10 @@ impl Metrics {
             )?,
             registry: make.registry,
         })
+    }
+
+    pub(crate) fn set_leads(&self, leads: bool) {
+        self.leads.with_label_values(&[crds::SCHEDULER_NAME]).set(i64::from(leads));
     }
 
     /// What is reserved of an object now; `None` when it is gone, and its series with it.
@@ -148,6 +154,15 @@ impl Metrics {
             self.cache.with_label_values(&[kind]).set(gauge(count));
         }
     }
+}
+
+/// Under the name that every component of Kubernetes has it.
+fn leads(make: &Maker) -> Result<IntGaugeVec, prometheus::Error> {
+    make.gauges(
+        "leader_election_master_status",
+        "Whether this replica leads (1) or follows (0), by the name of the Lease.",
+        &["name"],
+    )
 }
 
 /// Under kube-scheduler's names, and in its buckets.

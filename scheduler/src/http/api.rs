@@ -2,8 +2,9 @@
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
+use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Router, extract::DefaultBodyLimit};
@@ -15,12 +16,24 @@ use super::Status;
 /// A Pod object is at most 1.5 MiB in etcd.
 const POD_BYTES_MAX: usize = 2 << 20;
 
-pub(super) fn routes() -> Router<Status> {
+pub(super) fn routes(status: Status) -> Router<Status> {
     Router::new()
         .route("/api/pods/{namespace}/{name}/explain", get(explain))
         .route("/api/pods/{namespace}/{name}/when", get(when))
         .route("/api/what-if", post(what_if))
         .layer(DefaultBodyLimit::max(POD_BYTES_MAX))
+        .layer(middleware::from_fn_with_state(status, only_the_leader))
+}
+
+/// A replica that follows sees the cluster and decides nothing: it cannot say why somebody waits.
+async fn only_the_leader(State(status): State<Status>, request: Request, next: Next) -> Response {
+    let Some(leader) = status.tenure.leader_elsewhere() else { return next.run(request).await };
+    let error = match &leader {
+        Some(leader) => format!("this replica follows; ask the leader, {leader}"),
+        None => "no replica is known to lead; ask again in a moment".to_owned(),
+    };
+    let answer = json!({ "error": error, "leader": leader.as_deref() });
+    (StatusCode::SERVICE_UNAVAILABLE, Json(answer)).into_response()
 }
 
 async fn explain(

@@ -10,7 +10,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use driver::{Health, Metrics, Questions};
+use driver::{Health, Metrics, Questions, Tenure};
 use prometheus::{Encoder, TextEncoder};
 use tokio::net::TcpListener;
 
@@ -21,6 +21,7 @@ pub struct Status {
     /// The series of Corridors and MemoryBundles.
     pub controllers: Arc<controllers::Metrics>,
     pub questions: Questions,
+    pub tenure: Tenure,
 }
 
 /// Serves until the process ends. Returns the address, which a port of 0 leaves to the system.
@@ -29,7 +30,7 @@ pub async fn serve(address: SocketAddr, status: Status) -> std::io::Result<Socke
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
-        .merge(api::routes())
+        .merge(api::routes(status.clone()))
         .with_state(status);
     let listener = TcpListener::bind(address).await?;
     let address = listener.local_addr()?;
