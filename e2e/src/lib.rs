@@ -8,6 +8,7 @@
 //! - [`crash`] kills the scheduler at every call it makes, seen and stopped by a [`proxy`]; [`returns`]
 //!   and [`idle`] measure. Tests play them in small, the tools `crash-points`, `crash-loop`,
 //!   `floor-return` and `idle-cost` in full size.
+//! - [`replicas`] are several schedulers of which one leads; the tool `failover` ends it again and again.
 //! - [`differential`] asks the scheduler and the real kube-scheduler about the same random Pods.
 //!
 //! Custom resources are written here as plain JSON: a slip in a Rust type must not hide itself by
@@ -33,6 +34,7 @@ pub mod proxy;
 pub mod quantity;
 pub mod random;
 pub mod recorder;
+pub mod replicas;
 pub mod returns;
 pub mod scenarios;
 pub mod scheduler_process;

@@ -94,16 +94,17 @@ impl Election {
             (_, Standing::Leading(term)) => {
                 info!(term = term.name.as_deref(), "leading from now on");
             }
-            (Standing::Leading(term), Standing::Following { leader }) => {
-                warn!(
-                    term = term.name.as_deref(),
-                    leader = leader.as_deref(),
-                    "not leading any more; what was under way is given up"
-                );
+            (Standing::Leading(term), Standing::Following { .. }) => {
+                let term = term.name.as_deref();
+                warn!(term, "not leading any more; what was under way is given up");
             }
             (Standing::Following { leader: before }, Standing::Following { leader }) => {
-                if before != leader {
-                    info!(leader = leader.as_deref(), "another replica leads");
+                match leader {
+                    Some(leader) if before.as_ref() != Some(leader) => {
+                        info!(%leader, "another replica leads");
+                    }
+                    None if before.is_some() => info!("nobody leads"),
+                    Some(_) | None => {}
                 }
             }
         }
