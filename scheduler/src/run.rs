@@ -17,7 +17,7 @@ use crate::backends::{self, BackendsError};
 use crate::client::{self, ClientError};
 use crate::configuration::{Configuration, ConfigurationError};
 use crate::http::{self, Status};
-use crate::{BAD_CONFIGURATION, FAILURE, stop};
+use crate::{BAD_CONFIGURATION, FAILURE, account, stop};
 
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -63,6 +63,7 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     let access = client::find(args.kubeconfig.as_deref()).await?;
     let candidacy = Candidacy::new(&args, &configuration.scheduler, &access)?;
     let client = client::fenced(&access, &candidacy.fence)?;
+    tokio::spawn(account::look(client::unfenced(&access)?));
     let settings = Settings { cluster_name: args.cluster_name.clone(), ..configuration.settings };
     let controllers = Controllers::new(client.clone(), chosen.backends.clone(), settings);
     let (health, metrics) =

@@ -123,8 +123,9 @@ impl Metrics {
         }
     }
 
-    /// Publishes the engine's counters.
-    pub(crate) fn publish(&self, stats: &Stats) {
+    /// Publishes the engine's counters. Who waits, only the leader says: sums over replicas would count
+    /// each Pod twice.
+    pub(crate) fn publish(&self, stats: &Stats, leads: bool) {
         let results = [
             ("scheduled", stats.attempts_scheduled),
             ("unschedulable", stats.attempts_unschedulable),
@@ -144,9 +145,9 @@ impl Metrics {
             ("gated", stats.gated),
         ];
         for (queue, pods) in queues {
-            self.pending.with_label_values(&[queue]).set(gauge(pods));
+            self.pending.with_label_values(&[queue]).set(if leads { gauge(pods) } else { 0 });
         }
-        let held = gauge(stats.in_line + stats.aside);
+        let held = if leads { gauge(stats.in_line + stats.aside) } else { 0 };
         self.unschedulable.with_label_values(&["Corridor", PROFILE]).set(held);
         let known =
             [("nodes", stats.nodes), ("pods", stats.bound), ("assumed_pods", stats.binding)];
@@ -308,8 +309,8 @@ mod tests {
     fn every_metric_has_a_name_and_a_help_text_and_publishing_twice_counts_once() {
         let metrics = Metrics::new("here").unwrap();
         let stats = Stats { attempts_scheduled: 7, ..Stats::default() };
-        metrics.publish(&stats);
-        metrics.publish(&stats);
+        metrics.publish(&stats, true);
+        metrics.publish(&stats, true);
         let families = metrics.registry.gather();
         assert!(families.iter().all(|family| !family.help().is_empty()));
         let attempts = metrics.attempts.with_label_values(&["scheduled", PROFILE]).get();
@@ -321,7 +322,7 @@ mod tests {
         let metrics = Metrics::new("here").unwrap();
         for (preemptions, preemption_victims) in [(0, 0), (1, 5), (1, 5), (3, 8)] {
             let stats = Stats { preemptions, preemption_victims, ..Stats::default() };
-            metrics.publish(&stats);
+            metrics.publish(&stats, true);
         }
         let Preemptions { attempts, victims } = &metrics.preemptions;
         assert_eq!((attempts.get(), victims.get_sample_count()), (3, 3));

@@ -163,7 +163,7 @@ impl Driver {
             more_to_do = self.decide();
             self.report();
             more_to_do |= self.may_act() && self.slots.can_write() && self.engine.has_reports();
-            self.metrics.publish(&self.engine.stats());
+            self.metrics.publish(&self.engine.stats(), self.duty.decides());
             while let Some((object, reserved)) = self.engine.poll_reserved() {
                 self.metrics.reserved(&object, reserved);
             }
