@@ -1,6 +1,6 @@
 //! The kinds that are followed, and what the engine is told of each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::{Event, Kind};
 use jiff::Timestamp;
@@ -11,6 +11,7 @@ use crate::act::Condition;
 use crate::clock::age;
 use crate::tracker::{Gone, key};
 use crate::translate;
+use crate::watch::Unreadable;
 use crate::wire::{
     WireBudget, WireBundle, WireCorridor, WireLease, WireNamespace, WireNode, WireObjectCondition,
     WirePod, WirePolicy, WireReplicaSet, WireReplicationController, WireService, WireStatefulSet,
@@ -27,6 +28,11 @@ pub(crate) trait Followed: Resource<DynamicType = ()> {
 
     fn gone(gone: Gone, noted: &mut Noted) -> Option<Event>;
 
+    /// It is there, cannot be read, and never could.
+    fn unreadable(_: &Unreadable) -> Option<Event> {
+        None
+    }
+
     /// Another object stands under its name now: most are known by their name, and are told anew.
     fn replaced(_: Gone, _: &mut Noted) -> Option<Event> {
         None
@@ -41,9 +47,22 @@ pub(crate) struct Noted {
     /// What the objects' conditions of ours say, and since when: a restarted scheduler goes on from
     /// there. They go with the object.
     pub use_conditions: BTreeMap<ObjectUid, Vec<Condition>>,
+    /// UIDs of objects that could not be read and were complained about.
+    complained: BTreeSet<String>,
 }
 
+/// Beyond so many, complaints may come twice.
+const COMPLAINTS_MAX: usize = 10_000;
+
 impl Noted {
+    /// Whether nobody was told yet that this object cannot be read.
+    pub fn is_first_complaint(&mut self, uid: Option<&str>) -> bool {
+        if self.complained.len() >= COMPLAINTS_MAX {
+            self.complained.clear();
+        }
+        self.complained.insert(uid.unwrap_or_default().to_owned())
+    }
+
     fn conditions(&mut self, uid: &ObjectUid, conditions: &[WireObjectCondition]) {
         let known = || conditions.iter().filter_map(condition).collect();
         self.use_conditions.entry(uid.clone()).or_insert_with(known);
@@ -76,6 +95,12 @@ impl Followed for WirePod {
 
     fn replaced(gone: Gone, noted: &mut Noted) -> Option<Event> {
         Self::gone(gone, noted)
+    }
+
+    /// What it uses of its Node is not known, so nothing more is put there.
+    fn unreadable(left: &Unreadable) -> Option<Event> {
+        let (pod, node) = (left.metadata.uid.as_deref()?, left.node.as_deref()?);
+        Some(Event::PodUnreadable { pod: pod.into(), node: NodeName::new(node) })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use engine::{Bind, Event, Kind};
 use model::PodUid;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::act::{BindReport, EvictReport};
 use crate::binding::Outcome;
@@ -10,7 +10,7 @@ use crate::followed::Followed;
 use crate::health::KindState;
 use crate::run::{Driver, Input};
 use crate::translate;
-use crate::watch::{News, WatchNews};
+use crate::watch::{News, Unreadable, WatchNews};
 use crate::wire::WirePod;
 
 impl Driver {
@@ -116,6 +116,12 @@ impl Driver {
                 let gone = gone.and_then(|gone| K::gone(gone, &mut self.noted));
                 self.handle_some(gone);
             }
+            News::Unreadable(left) => self.take_unreadable::<K>(&left),
+            News::UnreadableGone(left) => {
+                let gone = self.trackers.of(K::KIND).gone(&left.metadata);
+                let gone = gone.and_then(|gone| K::gone(gone, &mut self.noted));
+                self.handle_some(gone);
+            }
             News::ListEnds => {
                 for gone in self.trackers.of(K::KIND).end_list() {
                     let gone = K::gone(gone, &mut self.noted);
@@ -125,6 +131,26 @@ impl Driver {
             }
             News::Absent if K::MAY_BE_ABSENT => self.absent(K::KIND),
             News::Absent | News::Failed => self.count_failure(K::KIND),
+        }
+    }
+
+    fn take_unreadable<K: Followed>(&mut self, left: &Unreadable) {
+        let resource = crate::health::name(K::KIND);
+        self.metrics.unreadable.with_label_values(&[resource]).inc();
+        let was_known = self.trackers.of(K::KIND).unreadable(&left.metadata);
+        // Each object once: a relist shows it again.
+        if self.noted.is_first_complaint(left.metadata.uid.as_deref()) {
+            warn!(
+                resource,
+                namespace = left.metadata.namespace,
+                name = left.metadata.name,
+                why = left.why,
+                keeps_last_good_version = was_known,
+                "an object cannot be read"
+            );
+        }
+        if !was_known {
+            self.handle_some(K::unreadable(left));
         }
     }
 

@@ -1,13 +1,14 @@
 //! Taking over from another replica, and stepping back.
 
 use engine::{Event, Kind};
-use kube::api::ListParams;
-use kube::{Api, Client};
+use http::Request;
+use kube::Client;
 use tracing::{info, warn};
 
 use crate::duty::Change;
 use crate::run::{Driver, Input};
 use crate::translate;
+use crate::watch::{Page, read};
 use crate::wire::WirePod;
 
 /// Pods in one answer: a few megabytes.
@@ -69,18 +70,24 @@ impl Driver {
 }
 
 /// Every Pod of this scheduler, by a consistent read: no resourceVersion is given. Later pages show the
-/// same moment as the first.
+/// same moment as the first. One that cannot be read is the watch's business.
 async fn our_pods(client: Client) -> kube::Result<Vec<WirePod>> {
-    let api: Api<WirePod> = Api::all(client);
-    let ours = format!("spec.schedulerName={}", crds::SCHEDULER_NAME);
-    let mut params = ListParams::default().fields(&ours).limit(PAGE_PODS);
-    let mut pods = Vec::new();
+    let (mut pods, mut token) = (Vec::new(), None);
     loop {
-        let page = api.list(&params).await?;
-        pods.extend(page.items);
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => params.continue_token = Some(token),
+        let text = client.request_text(page(token.as_deref())?).await?;
+        let page = Page::read(text.as_bytes()).map_err(kube::Error::SerdeError)?;
+        pods.extend(page.items().iter().filter_map(|raw| read::<WirePod>(raw).ok()));
+        match page.token() {
+            Some(next) => token = Some(next.to_owned()),
             None => return Ok(pods),
         }
     }
+}
+
+fn page(token: Option<&str>) -> kube::Result<Request<Vec<u8>>> {
+    let ours = format!("fieldSelector=spec.schedulerName%3D{}", crds::SCHEDULER_NAME);
+    let token = token.map(|token| format!("&continue={token}")).unwrap_or_default();
+    Request::get(format!("/api/v1/pods?limit={PAGE_PODS}&{ours}{token}"))
+        .body(Vec::new())
+        .map_err(kube::Error::HttpError)
 }

@@ -30,6 +30,7 @@ pub struct Metrics {
     pub(crate) writes: IntCounterVec,
     pub(crate) watch_events: IntCounterVec,
     pub(crate) watch_errors: IntCounterVec,
+    pub(crate) unreadable: IntCounterVec,
 }
 
 impl Metrics {
@@ -98,6 +99,7 @@ impl Metrics {
                 "Watches and lists that failed and were started again, by resource.",
                 &["resource"],
             )?,
+            unreadable: unreadable(&make)?,
             registry: make.registry,
         })
     }
@@ -155,6 +157,14 @@ impl Metrics {
             self.cache.with_label_values(&[kind]).set(gauge(count));
         }
     }
+}
+
+fn unreadable(make: &Maker) -> Result<IntCounterVec, prometheus::Error> {
+    make.counters(
+        "corridor_unreadable_objects_total",
+        "Objects from the API server that could not be read, by resource. Others are not affected.",
+        &["resource"],
+    )
 }
 
 /// Under the name that every component of Kubernetes has it.

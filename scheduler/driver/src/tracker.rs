@@ -55,6 +55,20 @@ impl Tracker {
         (true, replaced.map(|before| (key, before)))
     }
 
+    /// An object that is there and cannot be read. Whether an earlier version of it could: then that one
+    /// goes on to count.
+    pub fn unreadable(&mut self, meta: &ObjectMeta) -> bool {
+        let (key, version) = (key(meta), version(meta));
+        if let Some(relisting) = &mut self.relisting {
+            relisting.insert(key.clone());
+        }
+        let was_known = self.known.get(&key).is_some_and(|known| known.uid == version.uid);
+        if !was_known {
+            self.known.insert(key, version);
+        }
+        was_known
+    }
+
     /// An object from the reply to a call of ours. It is no news if the watch has shown its end:
     /// a late reply must not bring back the dead.
     pub fn replied(&mut self, meta: &ObjectMeta) -> bool {

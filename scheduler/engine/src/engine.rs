@@ -5,6 +5,7 @@ use std::time::Duration;
 use model::{Amount, FailurePolicy, Instant, Need, ObjectKey, ObjectKind, ObjectRef, PodUid};
 use oracle::{Chances, Cluster, Rules};
 
+use crate::closed::ClosedNodes;
 use crate::decision::{Held, Poll, Report, Work};
 use crate::event::{Event, Kind};
 use crate::ledger::Ledger;
@@ -54,6 +55,7 @@ pub struct Engine {
     pub(crate) active: ActiveQueue,
     pub(crate) backoff: BackoffQueue,
     pub(crate) parked: Parked,
+    pub(crate) closed: ClosedNodes,
     pub(crate) evictions: Evictions,
     pub(crate) foreign: ForeignNominations,
     pub(crate) sweep_at: Instant,
@@ -121,6 +123,7 @@ impl Engine {
             active: ActiveQueue::default(),
             backoff: BackoffQueue::default(),
             parked: Parked::default(),
+            closed: ClosedNodes::default(),
             evictions: Evictions::default(),
             foreign: ForeignNominations::default(),
             sweep_at: Instant::START,

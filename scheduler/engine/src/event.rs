@@ -15,6 +15,11 @@ pub enum Event {
     NodeGone(NodeName),
     PodSeen(Pod),
     PodGone(PodUid),
+    /// A Pod is on the Node, and what it uses there is not known.
+    PodUnreadable {
+        pod: PodUid,
+        node: NodeName,
+    },
     ObjectSeen(Reservable),
     ObjectGone(ObjectRef),
     /// An AttestationPolicy, with the namespaces that it lets use its own namespace's objects.

@@ -21,6 +21,7 @@
 //! call [`Engine::poll`] and act on it; then drain [`Engine::poll_report`]; then sleep until
 //! the next event or [`Engine::poll_timeout`], whichever comes first.
 
+mod closed;
 mod cycle;
 mod decision;
 mod dominant;

@@ -22,6 +22,7 @@ impl Engine {
         for uid in before.pods.keys() {
             self.cluster.remove_pod(uid);
         }
+        self.closed = before.closed;
         self.evictions = before.evictions;
         self.foreign = before.foreign;
         self.sweep_at = before.sweep_at;

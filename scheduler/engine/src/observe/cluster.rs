@@ -3,13 +3,28 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{ClusterNode, LabelSelector, Labels, NodeName, ObjectKey, Owner};
+use model::{ClusterNode, LabelSelector, Labels, NodeName, ObjectKey, Owner, PodUid};
 
 use crate::engine::Engine;
 use crate::wake::Change;
 
 impl Engine {
+    pub(super) fn pod_unreadable(&mut self, pod: PodUid, node: &NodeName) {
+        self.closed.close(pod, node.clone());
+        if let Some(known) = self.cluster.nodes.get(node).cloned() {
+            self.node_seen(known);
+        }
+    }
+
+    /// What the Pod uses is known now, or nothing any more.
+    pub(super) fn reopen(&mut self, pod: &PodUid) {
+        if let Some(node) = self.closed.reopen(pod) {
+            self.node_seen(node);
+        }
+    }
+
     pub(super) fn node_seen(&mut self, node: ClusterNode) {
+        let node = self.closed.shown(node);
         let name = node.node.name.clone();
         if is_new(&mut self.cluster.nodes, name.clone(), node) {
             self.cluster_changed(Change::Node(&name));
@@ -17,6 +32,7 @@ impl Engine {
     }
 
     pub(super) fn node_gone(&mut self, name: &NodeName) {
+        self.closed.node_gone(name);
         if self.cluster.nodes.remove(name).is_some() {
             self.cluster_changed(Change::Node(name));
         }

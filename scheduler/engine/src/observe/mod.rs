@@ -20,6 +20,7 @@ impl Engine {
             Event::NodeGone(name) => self.node_gone(&name),
             Event::PodSeen(pod) => self.pod_seen(pod),
             Event::PodGone(uid) => self.pod_gone(&uid),
+            Event::PodUnreadable { pod, node } => self.pod_unreadable(pod, &node),
             Event::ObjectSeen(object) => self.object_seen(object),
             Event::ObjectGone(object) => {
                 self.objects.remove(&object);

@@ -12,6 +12,7 @@ use crate::reports::ReportState;
 
 impl Engine {
     pub(super) fn pod_seen(&mut self, pod: Pod) {
+        self.reopen(&pod.uid);
         if let Some(earlier) = self.uids.get(&pod.key).filter(|uid| **uid != pod.uid).cloned() {
             self.pod_gone(&earlier);
         }
@@ -167,6 +168,7 @@ impl Engine {
     }
 
     pub(super) fn pod_gone(&mut self, uid: &PodUid) {
+        self.reopen(uid);
         self.foreign_gone(uid);
         self.evictions.forget(uid);
         self.leave_for_good(uid, Stage::Finished);

@@ -132,3 +132,22 @@ fn a_freed_place_is_not_stormed() {
     let vain = world.engine.stats().attempts_unschedulable;
     assert!(vain < 400, "{vain} attempts in vain for {bound} places");
 }
+
+#[test]
+fn nothing_is_put_where_a_pod_cannot_be_read_until_it_can() {
+    let mut world = World::with_nodes(1);
+    let unreadable = |pod: &str| Event::PodUnreadable { pod: pod.into(), node: "n0".into() };
+    world.handle(unreadable("x"));
+    world.handle(unreadable("y"));
+    world.see(PodBuilder::new("p").build());
+    assert!(world.bind_all().is_empty());
+    // Whatever else becomes of the Node, and though a Pod may tolerate everything.
+    world.handle(Event::NodeSeen(NodeBuilder::new("n0").label("a", "b").build()));
+    world.handle(Event::PodGone("x".into()));
+    world.pass(Duration::from_secs(20));
+    assert!(world.bind_all().is_empty(), "there is another");
+    let y = Assignment::Bound { node: "n0".into(), grant: None };
+    world.see(PodBuilder::new("y").uid("y").cpu_milli(3_900).assigned(y).build());
+    world.see(PodBuilder::new("big").cpu_milli(2_000).build());
+    assert_eq!(world.bind_all(), ["p"], "and what it uses counts");
+}
