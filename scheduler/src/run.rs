@@ -13,7 +13,7 @@ use crate::args::RunArgs;
 use crate::backends::{self, BackendsError};
 use crate::client::{self, ClientError};
 use crate::configuration::{Configuration, ConfigurationError};
-use crate::http::{self, Status};
+use crate::http::{self, HttpsError, Status};
 use crate::{BAD_CONFIGURATION, FAILURE, stop};
 
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +29,8 @@ pub enum RunError {
     #[error("cannot serve HTTP on {address}: {source}; choose another address with --http")]
     Http { address: SocketAddr, source: std::io::Error },
     #[error(transparent)]
+    Https(#[from] HttpsError),
+    #[error(transparent)]
     Backends(#[from] BackendsError),
     #[error(transparent)]
     Controllers(#[from] controllers::RunError),
@@ -41,6 +43,7 @@ impl RunError {
         match self {
             Self::Client(_) | Self::Configuration(_) => BAD_CONFIGURATION,
             Self::Backends(error) => error.exit_code(),
+            Self::Https(error) => error.exit_code(),
             Self::Signals(_)
             | Self::Metrics(_)
             | Self::Http { .. }
@@ -63,20 +66,23 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     let (health, metrics) =
         (Arc::new(Health::default()), Arc::new(Metrics::new(&args.cluster_name)?));
     let config = EngineConfig { seed: args.seed, ..configuration.scheduler.engine };
-    let driver = Driver::new(client, config, metrics.clone(), health.clone());
+    let driver = Driver::new(client.clone(), config, metrics.clone(), health.clone());
     let status = Status {
         health,
         metrics,
         controllers: controllers.metrics(),
         questions: driver.questions(),
     };
-    let address = http::serve(args.http, status)
+    let routes = http::routes(status);
+    let address = http::serve(args.http, routes.clone())
         .await
         .map_err(|source| RunError::Http { address: args.http, source })?;
+    let https = http::serve_https(&args.https, routes, client).await?;
     info!(
         version = env!("CARGO_PKG_VERSION"),
         scheduler_name = crds::SCHEDULER_NAME,
         http = %address,
+        https = https.map(tracing::field::display),
         "started"
     );
     // Neither half runs on without the other: whoever starts this process again starts both.

@@ -108,7 +108,7 @@ impl Scene {
             controllers: controllers.metrics(),
             questions: driver.questions(),
         };
-        let http = http::serve(anywhere, status).await?;
+        let http = http::serve(anywhere, http::routes(status)).await?;
         let (stop_scheduler, stopped) = oneshot::channel();
         let scheduler = tokio::spawn(async move {
             let stop = stopped.map(drop).shared();
