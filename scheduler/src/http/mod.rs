@@ -4,6 +4,7 @@ mod access;
 mod api;
 mod certificates;
 mod https;
+mod pace;
 mod reviews;
 
 use std::net::SocketAddr;
