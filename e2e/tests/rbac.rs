@@ -270,10 +270,10 @@ async fn reviews_are_not_merely_a_theory(client: &Client) {
             leases.create(&params, &serde_json::from_value(lease).unwrap()).await.unwrap();
         lease.spec.as_mut().unwrap().holder_identity = Some("b".to_owned());
         let renewed = leases.replace(name, &params, &lease).await;
-        if is_ours {
-            drop(renewed.unwrap())
-        } else {
-            assert_forbidden(renewed)
+        match renewed {
+            Ok(_) => assert!(is_ours, "{name} is not ours to renew"),
+            Err(refused) if is_ours => panic!("{name} cannot be renewed: {refused}"),
+            Err(refused) => assert_forbidden::<Lease>(Err(refused)),
         }
         let patch = Patch::Merge(json!({ "spec": { "holderIdentity": "c" } }));
         assert_forbidden(leases.patch(name, &PatchParams::default(), &patch).await);

@@ -11,6 +11,13 @@ use sha2::{Digest as _, Sha256};
 /// Open to everyone, as in kube-scheduler: kubelets ask without a token.
 pub const OPEN_PATHS: [&str; 3] = ["/healthz", "/livez", "/readyz"];
 
+/// Roles for this one are there already: `system:monitoring`, and what people made for kube-scheduler.
+const SHARED_PATH: &str = "/metrics";
+/// All else is asked about with this before it. A role does not say of which server a path is, and the
+/// built-in `system:discovery` lets every account of the cluster get `/api/*`: of the API server, where
+/// that gives nothing away.
+const OWN_PREFIX: &str = "/corridor";
+
 /// How long an answer is believed, yes and no alike. As in kube-scheduler: a token that was revoked
 /// is good for so long, and a scraper does not cost two calls each time.
 const BELIEVED_FOR: Duration = Duration::from_secs(10);
@@ -33,7 +40,13 @@ pub struct User {
 pub struct Action<'a> {
     /// The method of HTTP in lower case: what roles say of URLs.
     pub verb: &'a str,
+    /// As roles name it.
     pub path: &'a str,
+}
+
+/// What roles call a path of ours. Raw, as it is routed: no other spelling of it leads anywhere.
+pub fn name_in_roles(path: &str) -> String {
+    if path == SHARED_PATH { path.to_owned() } else { format!("{OWN_PREFIX}{path}") }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -130,13 +130,12 @@ async fn converse(stream: TcpStream, acceptor: TlsAcceptor, routes: Router) -> R
     }
 }
 
-/// Nobody passes whom the API server does not let pass. Path and verb are judged as they are routed:
-/// raw, so that no other spelling of a path leads anywhere.
+/// Nobody passes whom the API server does not let pass.
 async fn guard(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
-    let (verb, path) =
-        (request.method().as_str().to_ascii_lowercase(), request.uri().path().to_owned());
-    let action = Action { verb: &verb, path: &path };
-    let verdict = if OPEN_PATHS.contains(&action.path) {
+    let (verb, path) = (request.method().as_str().to_ascii_lowercase(), request.uri().path());
+    let name = access::name_in_roles(path);
+    let action = Action { verb: &verb, path: &name };
+    let verdict = if OPEN_PATHS.contains(&path) {
         Verdict::Allowed
     } else {
         match access::bearer(request.headers()) {

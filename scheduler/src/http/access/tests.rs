@@ -133,6 +133,14 @@ fn keys_do_not_run_into_each_other() {
 }
 
 #[test]
+fn no_role_for_the_api_server_is_one_for_us() {
+    assert_eq!(name_in_roles("/metrics"), "/metrics");
+    for path in ["/api", "/api/what-if", "/version", "/metrics/", "/", "//metrics"] {
+        assert_eq!(name_in_roles(path), format!("/corridor{path}"));
+    }
+}
+
+#[test]
 fn a_token_is_read_from_one_header_only() {
     let read = |values: &[&str]| {
         let mut headers = HeaderMap::new();
