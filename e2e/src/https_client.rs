@@ -9,8 +9,10 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
@@ -73,13 +75,40 @@ impl TestAuthority {
         })
     }
 
+    /// Its own certificate, for those who trust it.
+    pub fn pem(&self) -> String {
+        self.issuer.pem()
+    }
+
     /// A client that trusts this authority and nobody else.
     pub fn client(&self, address: SocketAddr) -> Result<HttpsClient> {
         let failed = |problem| Error::malformed("making an HTTPS client", problem);
-        let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from(self.issuer.der().to_vec())).map_err(failed)?;
+        let roots = self.roots().map_err(failed)?;
         let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
         Ok(HttpsClient { address, config: Arc::new(config) })
+    }
+
+    /// A server that talks to those for whom this authority vouches, and to nobody else.
+    pub fn mutual_server(&self) -> Result<ServerConfig> {
+        let doing = "making a server with mutual TLS";
+        let failed = |problem: &dyn std::fmt::Display| Error::malformed(doing, problem);
+        let roots = Arc::new(self.roots().map_err(|problem| failed(&problem))?);
+        let verifier = WebPkiClientVerifier::builder(roots).build();
+        let pair = self.issue()?;
+        let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes());
+        ServerConfig::builder_with_protocol_versions(&[&rustls::version::TLS13])
+            .with_client_cert_verifier(verifier.map_err(|problem| failed(&problem))?)
+            .with_single_cert(
+                vec![CertificateDer::from(pair.shown)],
+                key.map_err(|problem| failed(&problem))?,
+            )
+            .map_err(|problem| failed(&problem))
+    }
+
+    fn roots(&self) -> Result<RootCertStore, rustls::Error> {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from(self.issuer.der().to_vec()))?;
+        Ok(roots)
     }
 }
 
