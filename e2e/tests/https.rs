@@ -21,8 +21,10 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Api;
 use kube::api::{DeleteParams, PostParams};
 use serde_json::{Value, json};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpStream;
 use tokio::sync::Mutex;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 const NAMESPACE: &str = "default";
 const POD: &str = r#"{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c"}]}}"#;
@@ -30,6 +32,8 @@ const POD: &str = r#"{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c"}
 const FORGETTING_TIME_MAX: Duration = Duration::from_secs(40);
 /// Twice what it takes to look at the files, and some room.
 const ROTATION_TIME_MAX: Duration = Duration::from_secs(20);
+/// Twice what the scheduler allows for a handshake, and some room.
+const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(15);
 
 /// One plane for all tests of this file, held by one at a time. It ends with the process.
 static SHARED: Mutex<Option<ControlPlane>> = Mutex::const_new(None);
@@ -302,6 +306,29 @@ async fn too_many_questions_are_asked_to_wait() {
         assert_eq!(story.get("/api/pods/default/p/explain", &token).await.status, 404);
         sleep(Duration::from_secs(1)).await;
         assert_eq!(story.what_if(&token).await.status, 200);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn nobody_takes_more_than_their_share() {
+    tell(async |story| {
+        // Whoever connects and says nothing is sent away.
+        let mut silent = TcpStream::connect(https_address(&story.scheduler)).await.unwrap();
+        let waited = timeout(HANDSHAKE_TIME_MAX, silent.read(&mut [0; 16])).await;
+        assert_eq!(waited.expect("it may stay for ever").unwrap_or(0), 0);
+
+        let long = format!("Bearer {}", "a".repeat(40 << 10));
+        let reply = story.client.call(Method::GET, "/metrics", Some(&long), "").await.unwrap();
+        assert_eq!(reply.status, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "{reply:?}");
+
+        let token = story.token("verbose", Some("corridor-api-reader")).await;
+        let (authorization, body) = (format!("Bearer {token}"), " ".repeat(3 << 20));
+        let path = "/api/what-if";
+        let reply = story.client.call(Method::POST, path, Some(&authorization), &body).await;
+        let reply = reply.unwrap();
+        assert_eq!(reply.status, StatusCode::PAYLOAD_TOO_LARGE, "{reply:?}");
+        reason(&reply);
     })
     .await;
 }

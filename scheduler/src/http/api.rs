@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, Path, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
@@ -80,8 +81,12 @@ async fn when(
     answer(status.questions.when(&namespace, &name).await)
 }
 
-async fn what_if(State(status): State<Status>, pod: Bytes) -> Response {
-    answer(status.questions.what_if(&pod).await)
+async fn what_if(State(status): State<Status>, pod: Result<Bytes, BytesRejection>) -> Response {
+    match pod {
+        Ok(pod) => answer(status.questions.what_if(&pod).await),
+        // Too large, or broken off.
+        Err(why) => (why.status(), Json(json!({ "error": why.body_text() }))).into_response(),
+    }
 }
 
 fn answer(outcome: Result<Value, QuestionError>) -> Response {
