@@ -19,10 +19,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
-use tracing::debug;
+use tracing::{debug, warn};
 
 use super::access::{self, Action, Answers, OPEN_PATHS, Verdict};
 use super::certificates::{self, CertificateError};
+use super::pace::{Bucket, Pace};
 use super::reviews::ApiServer;
 use crate::args::HttpsArgs;
 use crate::{BAD_CONFIGURATION, FAILURE};
@@ -62,9 +63,13 @@ impl HttpsError {
     }
 }
 
+/// Warnings that requests cannot be judged: whoever asks on must not fill the log.
+const WARNING_PACE: Pace = Pace { per_second: 1, burst: 1 };
+
 struct Gate {
     answers: Mutex<Answers>,
     authority: ApiServer,
+    warnings: Mutex<Bucket>,
 }
 
 /// Serves until the process ends, if that was asked for. Returns the address.
@@ -79,7 +84,11 @@ pub async fn serve(
     let failed = |source| HttpsError::Bind { address, source };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    let gate = Gate { answers: Mutex::default(), authority: ApiServer::new(client) };
+    let gate = Gate {
+        answers: Mutex::default(),
+        authority: ApiServer::new(client),
+        warnings: Mutex::new(Bucket::new(WARNING_PACE)),
+    };
     let guarded = routes.layer(middleware::from_fn_with_state(Arc::new(gate), guard));
     tokio::spawn(accept(listener, acceptor, guarded));
     Ok(Some(address))
@@ -146,6 +155,11 @@ async fn guard(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> R
             Err(why) => Verdict::NoToken(why),
         }
     };
+    if let Verdict::Unavailable(why) = &verdict
+        && gate.warnings.lock().take(Instant::now()).is_ok()
+    {
+        warn!("a request over HTTPS cannot be judged: {why}");
+    }
     if verdict != Verdict::Allowed {
         return refusal(verdict, action);
     }
@@ -174,10 +188,7 @@ fn refusal(verdict: Verdict, action: Action<'_>) -> Response {
             );
             said(StatusCode::FORBIDDEN, &why)
         }
-        Verdict::Unavailable(why) => {
-            tracing::warn!("a request over HTTPS cannot be judged: {why}");
-            said(StatusCode::SERVICE_UNAVAILABLE, &why)
-        }
+        Verdict::Unavailable(why) => said(StatusCode::SERVICE_UNAVAILABLE, &why),
         // Not a refusal; and if it ever comes here, nothing is given away.
         Verdict::Allowed => said(StatusCode::INTERNAL_SERVER_ERROR, "allowed and refused at once"),
     }
