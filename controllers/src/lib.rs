@@ -74,16 +74,22 @@ impl Controllers {
         self.metrics.clone()
     }
 
-    /// Runs until `stop`. What is under way then is dropped: the next start goes on from there.
-    pub async fn run(self, stop: impl Future<Output = ()> + Send) -> Result<(), RunError> {
+    /// Runs until `stop`. What is under way then is dropped: the next run, here or in another replica,
+    /// goes on from there.
+    pub async fn run(&self, stop: impl Future<Output = ()> + Send) -> Result<(), RunError> {
         let mut stop = std::pin::pin!(stop);
-        let starting = Context::start(self.client, self.backends, self.settings, self.metrics);
+        let starting = Context::start(
+            self.client.clone(),
+            self.backends.clone(),
+            self.settings.clone(),
+            self.metrics.clone(),
+        );
         let context = tokio::select! {
             () = &mut stop => return Ok(()),
             context = starting => Arc::new(context),
         };
         let mut tasks = all(&context);
-        tokio::select! {
+        let ended = tokio::select! {
             () = stop => Ok(()),
             ended = tasks.join_next() => {
                 let why = match ended {
@@ -92,7 +98,10 @@ impl Controllers {
                 };
                 Err(RunError::Ended { why })
             }
-        }
+        };
+        tasks.shutdown().await;
+        self.metrics.forget_objects();
+        ended
     }
 }
 

@@ -54,6 +54,12 @@ impl Limits {
         Ok(limits)
     }
 
+    #[must_use]
+    pub fn with_corridor(mut self, uid: &str, floor_gbps: u64) -> Self {
+        self.corridors.insert(uid.to_owned(), i128::from(floor_gbps) * 1000);
+        self
+    }
+
     /// Replays the record and fails at the first version that leaves a Node above its allocatable
     /// amounts or a Corridor above its floor. Returns how much of each Corridor is reserved at the
     /// end.

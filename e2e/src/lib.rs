@@ -8,6 +8,7 @@
 //! - [`crash`] kills the scheduler at every call it makes, seen and stopped by a [`proxy`]; [`returns`]
 //!   and [`idle`] measure. Tests play them in small, the tools `crash-points`, `crash-loop`,
 //!   `floor-return` and `idle-cost` in full size.
+//! - [`replicas`] are several schedulers of which one leads; the tool `failover` ends it again and again.
 //! - [`https_client`] shows what the scheduler's HTTPS answers, and with which certificate.
 //! - [`differential`] asks the scheduler and the real kube-scheduler about the same random Pods.
 //!
@@ -35,6 +36,7 @@ pub mod proxy;
 pub mod quantity;
 pub mod random;
 pub mod recorder;
+pub mod replicas;
 pub mod returns;
 pub mod scenarios;
 pub mod scheduler_process;

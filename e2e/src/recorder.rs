@@ -1,7 +1,7 @@
 //! Every version of every Pod, as a watch shows them.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Pod;
@@ -24,6 +24,8 @@ pub struct PodVersion {
     /// The Pod is gone as of this version.
     pub deleted: bool,
     pub pod: Pod,
+    /// When it reached us.
+    pub seen: Instant,
 }
 
 /// Records in the background from the moment it was started.
@@ -126,7 +128,7 @@ impl PodVersion {
         let resource_version = text.parse().map_err(|_| {
             Error::malformed(format!("reading a version of Pod {}", pod.name_any()), text)
         })?;
-        Ok(Self { resource_version, deleted, pod })
+        Ok(Self { resource_version, deleted, pod, seen: Instant::now() })
     }
 }
 

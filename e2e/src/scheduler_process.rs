@@ -58,7 +58,10 @@ impl SchedulerProcess {
         let mut process = Supervised::prepare(PACKAGE, binary, |_| {
             let mut arguments: Vec<OsString> = vec!["run".into(), "--kubeconfig".into()];
             arguments.push(kubeconfig.into());
-            arguments.push("--leader-elect=false".into());
+            // One replica needs no election, and starts sooner without.
+            if !extra.iter().any(|flag| flag.starts_with("--leader-elect")) {
+                arguments.push("--leader-elect=false".into());
+            }
             arguments.extend(["--http".into(), (&address).into()]);
             arguments.extend(extra.iter().map(OsString::from));
             arguments
@@ -91,6 +94,10 @@ impl SchedulerProcess {
     /// Everything it has written so far.
     pub fn log(&self) -> String {
         self.process.log()
+    }
+
+    pub fn signal(&mut self, signal: Signal) -> Result<()> {
+        self.process.signal(signal)
     }
 
     /// Ends it without a chance to do anything more, and returns when it is dead.

@@ -32,7 +32,7 @@ while read -r order; do
         exec 2>/dev/null
         echo "$server"
         ;;
-    TERM | KILL)
+    TERM | KILL | STOP | CONT)
         kill -s "$order" "$server"
         echo sent
         ;;

@@ -43,6 +43,8 @@ pub struct Supervised {
 pub enum Signal {
     Terminate,
     Kill,
+    Stop,
+    Continue,
 }
 
 impl Supervised {
@@ -118,6 +120,8 @@ impl Supervised {
         let order = match signal {
             Signal::Terminate => "TERM",
             Signal::Kill => "KILL",
+            Signal::Stop => "STOP",
+            Signal::Continue => "CONT",
         };
         self.order(order).map(drop)
     }

@@ -17,6 +17,7 @@ use e2e::https_client::{HttpsClient, Pair, Reply, TestAuthority};
 use e2e::{ControlPlane, SchedulerProcess};
 use http::{Method, StatusCode};
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Api;
 use kube::api::{DeleteParams, PostParams};
@@ -329,6 +330,35 @@ async fn nobody_takes_more_than_their_share() {
         let reply = reply.unwrap();
         assert_eq!(reply.status, StatusCode::PAYLOAD_TOO_LARGE, "{reply:?}");
         reason(&reply);
+    })
+    .await;
+}
+
+/// It writes nothing, except what has to be asked about whoever asks.
+#[tokio::test]
+async fn a_replica_that_follows_is_scraped_too() {
+    tell(async |story| {
+        let scraper = story.token("scraper-of-all", Some("corridor-metrics-reader")).await;
+        let leases: Api<Lease> = Api::namespaced(story.plane.admin(), e2e::SYSTEM_NAMESPACE);
+        let lease = json!({
+            "metadata": { "name": "corridor-scheduler" },
+            "spec": { "holderIdentity": "another", "leaseDurationSeconds": 3600,
+                      "renewTime": "2026-01-01T00:00:00.000000Z", "leaseTransitions": 1 },
+        });
+        let lease = serde_json::from_value(lease).unwrap();
+        leases.create(&PostParams::default(), &lease).await.unwrap();
+        let cluster = story.plane.cluster().await.unwrap();
+        let [certificate, key] = story.files.each_ref().map(|path| path.to_str().unwrap());
+        let flags =
+            ["--leader-elect=true", "--https", "127.0.0.1:0", "--tls-cert-file", certificate];
+        let flags = [&flags[..], &["--tls-private-key-file", key]].concat();
+        let follower = cluster.start_scheduler_with(&flags).await.unwrap();
+        let client = story.authority.client(https_address(&follower)).unwrap();
+        let bearer = format!("Bearer {scraper}");
+        let reply = client.call(Method::GET, "/metrics", Some(&bearer), "").await.unwrap();
+        assert_eq!(reply.status, 200, "{reply:?}");
+        leases.delete("corridor-scheduler", &DeleteParams::default()).await.unwrap();
+        assert_eq!(follower.terminate().await.unwrap(), 0);
     })
     .await;
 }

@@ -68,7 +68,7 @@ const NEEDED: &[Row] = &[
     (Everywhere, "authorization.k8s.io", "subjectaccessreviews", &["create"]),
     (Ours, "coordination.k8s.io", "leases", &READING),
     (Ours, "coordination.k8s.io", "leases", &["create"]),
-    (Named(LEADER_LEASE), "coordination.k8s.io", "leases", &["get", "update"]),
+    (Named(LEADER_LEASE), "coordination.k8s.io", "leases", &["update"]),
     (Named("corridor-backend-corrd"), "coordination.k8s.io", "leases", &["patch"]),
     (Named("corridor-backend-memqosd"), "coordination.k8s.io", "leases", &["patch"]),
     (Named("corridor-backend-attestd"), "coordination.k8s.io", "leases", &["patch"]),

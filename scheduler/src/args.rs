@@ -36,9 +36,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// Several replicas with one leader. Not available yet: run one replica.
-    #[arg(long, value_name = "BOOL", default_value = "false", action = clap::ArgAction::Set, value_parser = leader_elect)]
-    pub leader_elect: bool,
+    /// Whether several replicas agree on one that decides, by a Lease. Default: what --config says,
+    /// else true. With false, never run two.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub leader_elect: Option<bool>,
 
     /// Where to serve /metrics, /healthz and /readyz, in plain text: loopback only.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:10260", value_parser = loopback)]
@@ -134,16 +135,6 @@ pub struct DaemonsArgs {
     pub seed: u64,
 }
 
-fn leader_elect(text: &str) -> Result<bool, String> {
-    match text {
-        "false" => Ok(false),
-        "true" => Err("leader election is not available yet: run one replica with \
-                       --leader-elect=false"
-            .to_owned()),
-        _ => Err("expected false".to_owned()),
-    }
-}
-
 fn loopback(text: &str) -> Result<SocketAddr, String> {
     let address: SocketAddr =
         text.parse().map_err(|_| "expected an address like 127.0.0.1:10260".to_owned())?;
@@ -167,7 +158,13 @@ mod tests {
             panic!("run was parsed as something else")
         };
         assert_eq!(args.http.to_string(), "127.0.0.1:10260");
-        assert!(!args.leader_elect && args.kubeconfig.is_none());
+        assert!(args.leader_elect.is_none() && args.kubeconfig.is_none());
+        let given = |line: &str| match parse(&format!("corridor-scheduler run {line}")) {
+            Ok(Args { command: Command::Run(args) }) => args.leader_elect,
+            other => panic!("{line}: {other:?}"),
+        };
+        assert_eq!(given("--leader-elect"), Some(true));
+        assert_eq!(given("--leader-elect=false"), Some(false));
     }
 
     #[test]
@@ -175,8 +172,7 @@ mod tests {
         let cases = [
             ("run --http 0.0.0.0:80", "loopback only"),
             ("run --http here", "127.0.0.1:10260"),
-            ("run --leader-elect=true", "--leader-elect=false"),
-            ("run --leader-elect=maybe", "expected false"),
+            ("run --leader-elect=maybe", "true, false"),
             ("run --no-such-flag", "--no-such-flag"),
             ("run --https here", "--https"),
             ("run --https 127.0.0.1:1 --tls-cert-file a", "--tls-private-key-file"),

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use driver::Fence;
+use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
@@ -19,10 +21,10 @@ pub enum ClientError {
     Client(#[source] kube::Error),
 }
 
-/// A client for the flag's kubeconfig, else in-cluster, else `$KUBECONFIG` or `~/.kube/config`.
-pub async fn connect(kubeconfig: Option<&Path>) -> Result<Client, ClientError> {
+/// The flag's kubeconfig, else in-cluster, else `$KUBECONFIG` or `~/.kube/config`.
+pub async fn find(kubeconfig: Option<&Path>) -> Result<Config, ClientError> {
     let options = KubeConfigOptions::default();
-    let config = match kubeconfig {
+    let mut config = match kubeconfig {
         Some(path) => {
             let bad =
                 |source| ClientError::BadKubeconfig { path: path.display().to_string(), source };
@@ -34,16 +36,28 @@ pub async fn connect(kubeconfig: Option<&Path>) -> Result<Client, ClientError> {
             Err(_) => Config::from_kubeconfig(&options).await.map_err(ClientError::NoKubeconfig)?,
         },
     };
-    from_config(config)
+    prepare(&mut config);
+    Ok(config)
 }
 
 /// A connection that is silent for this long is dead. Longer than a watch lasts, so that a quiet
 /// one is not taken for it; a list that hangs would otherwise hang for ever.
 const SILENCE_MAX: Duration = Duration::from_secs(40);
 
-pub fn from_config(mut config: Config) -> Result<Client, ClientError> {
+/// What every client of ours needs, wherever its configuration comes from.
+pub fn prepare(config: &mut Config) {
     // kube would repeat a Binding by itself, up to 15 times: then nobody knows its outcome.
     config.default_retry = false;
     config.read_timeout = Some(SILENCE_MAX);
-    Client::try_from(config).map_err(ClientError::Client)
+}
+
+/// For the election itself and for questions: it may always write.
+pub fn unfenced(config: &Config) -> Result<Client, ClientError> {
+    Client::try_from(config.clone()).map_err(ClientError::Client)
+}
+
+/// For the scheduler and the controllers: it writes only while this replica leads.
+pub fn fenced(config: &Config, fence: &Fence) -> Result<Client, ClientError> {
+    let builder = ClientBuilder::try_from(config.clone()).map_err(ClientError::Client)?;
+    Ok(builder.with_layer(fence).build())
 }

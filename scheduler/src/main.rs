@@ -1,6 +1,7 @@
 //! corridor-scheduler: the composition root. Parses the command line, starts what was asked for,
 //! and turns the result into an exit code.
 
+mod account;
 mod args;
 mod backends;
 mod client;

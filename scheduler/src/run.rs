@@ -2,9 +2,12 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use controllers::{Controllers, Settings};
-use driver::{Driver, DriverError, Health, Metrics};
+use driver::{
+    Driver, DriverError, Election, Fence, Health, Metrics, SchedulerConfiguration, Tenure,
+};
 use engine::EngineConfig;
 use futures::{FutureExt, TryFutureExt};
 use tracing::{info, warn};
@@ -14,7 +17,7 @@ use crate::backends::{self, BackendsError};
 use crate::client::{self, ClientError};
 use crate::configuration::{Configuration, ConfigurationError};
 use crate::http::{self, HttpsError, Status};
-use crate::{BAD_CONFIGURATION, FAILURE, stop};
+use crate::{BAD_CONFIGURATION, FAILURE, account, stop};
 
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -60,37 +63,107 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
         warn!("configuration: {note}");
     }
     let chosen = backends::choose(&args, &configuration.corridor).await?;
-    let client = client::connect(args.kubeconfig.as_deref()).await?;
+    let access = client::find(args.kubeconfig.as_deref()).await?;
+    let candidacy = Candidacy::new(&args, &configuration.scheduler, &access)?;
+    let client = client::fenced(&access, &candidacy.fence)?;
+    tokio::spawn(account::look(client::unfenced(&access)?));
     let settings = Settings { cluster_name: args.cluster_name.clone(), ..configuration.settings };
     let controllers = Controllers::new(client.clone(), chosen.backends.clone(), settings);
     let (health, metrics) =
         (Arc::new(Health::default()), Arc::new(Metrics::new(&args.cluster_name)?));
     let config = EngineConfig { seed: args.seed, ..configuration.scheduler.engine };
-    let driver = Driver::new(client.clone(), config, metrics.clone(), health.clone());
+    let tenure = candidacy.tenure.clone();
+    let driver = Driver::new(client, tenure.clone(), config, metrics.clone(), health.clone());
     let status = Status {
         health,
         metrics,
         controllers: controllers.metrics(),
         questions: driver.questions(),
+        tenure: tenure.clone(),
     };
     let routes = http::routes(status);
     let address = http::serve(args.http, routes.clone())
         .await
         .map_err(|source| RunError::Http { address: args.http, source })?;
-    let https = http::serve_https(&args.https, routes, client).await?;
+    // Not behind the fence: a replica that follows is asked for its metrics, too.
+    let https = http::serve_https(&args.https, routes, client::unfenced(&access)?).await?;
     info!(
         version = env!("CARGO_PKG_VERSION"),
         scheduler_name = crds::SCHEDULER_NAME,
         http = %address,
         https = https.map(tracing::field::display),
+        leader_elect = candidacy.election.is_some(),
         "started"
     );
+    // The Lease is kept until the last call has ended, then given back.
+    let (ended, when_ended) = tokio::sync::oneshot::channel::<()>();
+    let election = candidacy.election.map(|it| tokio::spawn(it.run(when_ended.map(drop))));
     // Neither half runs on without the other: whoever starts this process again starts both.
-    tokio::try_join!(
+    let halves = tokio::try_join!(
         driver.run(stop.clone()).map_err(RunError::from),
-        controllers.run(stop).map_err(RunError::from)
-    )?;
+        while_leading(&controllers, &tenure, stop).map_err(RunError::from)
+    );
+    drop(ended);
+    if let Some(election) = election {
+        // It has nothing to tell.
+        let _ = election.await;
+    }
+    halves?;
     chosen.stop().await;
     info!("stopped");
     Ok(())
+}
+
+/// How this replica comes to lead, and what keeps it from writing when it does not.
+struct Candidacy {
+    /// None: it is the only one.
+    election: Option<Election>,
+    tenure: Tenure,
+    fence: Fence,
+}
+
+/// Without an election there is no deadline to meet: as long as a call may take.
+const UNOPPOSED_WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl Candidacy {
+    fn new(
+        args: &RunArgs,
+        configuration: &SchedulerConfiguration,
+        access: &kube::Config,
+    ) -> Result<Self, ClientError> {
+        if !args.leader_elect.or(configuration.leader_elect).unwrap_or(true) {
+            let tenure = Tenure::unopposed();
+            let fence = Fence::new(tenure.clone(), UNOPPOSED_WRITE_TIMEOUT);
+            return Ok(Self { election: None, tenure, fence });
+        }
+        let settings = configuration.election.clone();
+        let write_timeout = settings.write_timeout();
+        // Connections of its own: a renewal waits behind nobody.
+        let election = Election::new(client::unfenced(access)?, settings);
+        let tenure = election.tenure();
+        let fence = Fence::new(tenure.clone(), write_timeout);
+        Ok(Self { election: Some(election), tenure, fence })
+    }
+}
+
+/// The controllers keep nothing that a look at their objects and daemons does not bring back, so they
+/// run only while this replica leads.
+pub async fn while_leading(
+    controllers: &Controllers,
+    tenure: &Tenure,
+    stop: impl Future<Output = ()> + Send + Clone,
+) -> Result<(), controllers::RunError> {
+    loop {
+        let term = tokio::select! {
+            () = stop.clone() => return Ok(()),
+            term = tenure.begun() => term,
+        };
+        let stopped = tokio::select! {
+            ended = controllers.run(tenure.ended(&term)) => { ended?; false }
+            () = stop.clone() => true,
+        };
+        if stopped {
+            return Ok(());
+        }
+    }
 }

@@ -233,6 +233,19 @@ impl Metrics {
         }
     }
 
+    /// The controllers rest: figures that nobody keeps true are none.
+    pub(crate) fn forget_objects(&self) {
+        *self.rows.lock() = Rows::default();
+        let gauges = self.corridors.per_corridor().into_iter().chain(self.corridors.per_lambda());
+        for gauges in gauges.chain(self.bundles.gauges()) {
+            gauges.reset();
+        }
+        self.corridors.power_saved.reset();
+        for totals in self.bundles.totals() {
+            totals.reset();
+        }
+    }
+
     pub(crate) fn attestation_passed(&self, namespace: &str, device: &str) {
         self.attestation.ok.with_label_values(&[namespace, device]).inc();
     }

@@ -116,6 +116,7 @@ mod tests {
             resource_version,
             deleted: false,
             pod: pod(node),
+            seen: std::time::Instant::now(),
         };
         let fine = [version(1, None), version(2, Some("a")), version(3, Some("a"))];
         assert!(ensure_never_rebound(&fine).is_ok());

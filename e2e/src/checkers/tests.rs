@@ -1,3 +1,5 @@
+use std::time::Instant;
+
 use serde_json::json;
 
 use super::*;
@@ -11,7 +13,7 @@ fn version(resource_version: u64, uid: &str, cpu: &str, gbps: u64) -> PodVersion
             "containers": [{ "name": "main", "resources": { "requests": { "cpu": cpu } } }],
         },
     }));
-    PodVersion { resource_version, deleted: false, pod: pod.unwrap() }
+    PodVersion { resource_version, deleted: false, pod: pod.unwrap(), seen: Instant::now() }
 }
 
 fn limits() -> Limits {

@@ -14,6 +14,12 @@ pub(crate) enum PostReply {
     Refused {
         message: String,
     },
+    /// The fence took us for a leader of the past: this call changed nothing. An earlier one may have.
+    Fenced {
+        message: String,
+    },
+    /// The term ended before there was an answer: it is not for us to find out any more.
+    TermEnded,
     /// A time-out, a lost connection, 408, 429, 5xx.
     Unclear {
         retry_after: Option<Duration>,
@@ -44,6 +50,12 @@ pub(crate) enum Outcome {
     Refused {
         message: String,
     },
+    /// The same, because the API server took us for a leader of the past.
+    Fenced {
+        message: String,
+    },
+    /// Not known, and another replica's business now.
+    TermEnded,
     Gone,
 }
 
@@ -53,6 +65,8 @@ impl Outcome {
         match self {
             Self::Bound => "bound",
             Self::Refused { .. } => "refused",
+            Self::Fenced { .. } => "fenced",
+            Self::TermEnded => "term_ended",
             Self::Gone => "gone",
         }
     }
@@ -68,20 +82,20 @@ const RETRY_AFTER_MAX: Duration = Duration::from_secs(30);
 pub(crate) struct Binding {
     pause: Duration,
     refusal: String,
+    fenced: bool,
 }
 
 impl Binding {
     pub fn new() -> Self {
-        Self { pause: PAUSE_FIRST, refusal: String::new() }
+        Self { pause: PAUSE_FIRST, refusal: String::new(), fenced: false }
     }
 
     pub fn after_post(&mut self, reply: PostReply) -> Next {
         match reply {
             PostReply::Bound => Next::Settled(Outcome::Bound),
-            PostReply::Refused { message } => {
-                self.refusal = message;
-                Next::Read { after: Duration::ZERO }
-            }
+            PostReply::Refused { message } => self.refused(message, false),
+            PostReply::Fenced { message } => self.refused(message, true),
+            PostReply::TermEnded => Next::Settled(Outcome::TermEnded),
             PostReply::Unclear { retry_after } => {
                 let pause = self.next_pause();
                 let asked = retry_after.unwrap_or_default().min(RETRY_AFTER_MAX);
@@ -90,11 +104,21 @@ impl Binding {
         }
     }
 
+    fn refused(&mut self, message: String, fenced: bool) -> Next {
+        (self.refusal, self.fenced) = (message, fenced);
+        Next::Read { after: Duration::ZERO }
+    }
+
     pub fn after_read(&mut self, reply: &ReadReply) -> Next {
         match reply {
             ReadReply::AsDecided => Next::Settled(Outcome::Bound),
             ReadReply::Otherwise => {
-                Next::Settled(Outcome::Refused { message: std::mem::take(&mut self.refusal) })
+                let message = std::mem::take(&mut self.refusal);
+                Next::Settled(if self.fenced {
+                    Outcome::Fenced { message }
+                } else {
+                    Outcome::Refused { message }
+                })
             }
             ReadReply::Gone => Next::Settled(Outcome::Gone),
             ReadReply::Unclear => Next::Read { after: self.next_pause() },
@@ -134,6 +158,18 @@ mod tests {
             assert_eq!(binding.after_post(refused()), Next::Read { after: Duration::ZERO });
             assert_eq!(binding.after_read(&read), Next::Settled(outcome));
         }
+    }
+
+    #[test]
+    fn a_late_leader_is_told_apart_from_a_refused_pod() {
+        let mut binding = Binding::new();
+        let message = "stale leader a/1, lease is b/2".to_owned();
+        let next = binding.after_post(PostReply::Fenced { message: message.clone() });
+        assert_eq!(next, Next::Read { after: Duration::ZERO }, "an earlier call may have bound it");
+        let settled = Next::Settled(Outcome::Fenced { message });
+        assert_eq!(binding.after_read(&ReadReply::Otherwise), settled);
+        let ended = Binding::new().after_post(PostReply::TermEnded);
+        assert_eq!(ended, Next::Settled(Outcome::TermEnded));
     }
 
     #[test]

@@ -23,6 +23,7 @@ impl Driver {
             Input::UseLost(object) => self.handle(Event::UseLost(object)),
             Input::EvictionEnded(report) => self.take_eviction(report),
             Input::WriteEnded => self.slots.end_write(),
+            Input::StockTaken(pods) => self.take_stock_in(pods),
         }
     }
 
@@ -37,6 +38,14 @@ impl Driver {
             // That it is gone, the watch tells.
             Outcome::Gone => self.refused(bind, "the Pod is gone".to_owned()),
             Outcome::Refused { message } => self.refused(bind, message),
+            // Not the Pod's fault: whether another leads now, the election finds out.
+            Outcome::Fenced { message } => {
+                self.tenure.doubt();
+                self.refused(bind, message);
+            }
+            Outcome::TermEnded => {
+                self.refused(bind, "this replica does not lead any more".to_owned());
+            }
         }
     }
 

@@ -2,15 +2,18 @@
 //!
 //! The driver decides nothing. It hands events to the engine and carries out what comes back;
 //! what I/O makes hard to test (unclear replies, relists, writes that cross binds) is kept in
-//! plain state machines: [`binding`], [`tracker`], [`slots`].
+//! plain state machines: [`binding`], [`duty`], [`election`], [`tracker`], [`slots`].
 
 mod act;
 mod binding;
 mod clock;
 mod configuration;
+mod duty;
+mod election;
 mod followed;
 mod health;
 mod intake;
+mod lead;
 mod metrics;
 mod questions;
 mod run;
@@ -23,6 +26,7 @@ mod watch;
 mod wire;
 
 pub use configuration::{ConfigurationError, KubeSchedulerConfiguration, SchedulerConfiguration};
+pub use election::{Election, ElectionSettings, Fence, SettingsError, Tenure, Term};
 pub use health::{Health, KindState};
 pub use metrics::Metrics;
 pub use questions::{QuestionError, Questions};

@@ -20,6 +20,7 @@ pub struct Metrics {
     cache: IntGaugeVec,
     reserved: Reserved,
     preemptions: Preemptions,
+    leads: IntGaugeVec,
     quarantined: IntCounter,
     woken_by_sweep: IntCounter,
     reports_dropped: IntCounter,
@@ -58,6 +59,7 @@ impl Metrics {
             )?,
             reserved: Reserved::new(&make, cluster)?,
             preemptions: Preemptions::new(&make)?,
+            leads: leads(&make)?,
             quarantined: make.counter(
                 "corridor_quarantined_pods_total",
                 "Pods set aside because the scheduler itself failed on them.",
@@ -76,7 +78,7 @@ impl Metrics {
             )?,
             binds: make.counters(
                 "corridor_binds_total",
-                "Bindings by outcome: bound, refused, gone.",
+                "Bindings by outcome: bound, refused, gone, fenced (the API server saw a later leader), term_ended (another replica leads, and knows the outcome).",
                 &["outcome"],
             )?,
             binds_in_flight: make
@@ -100,6 +102,10 @@ impl Metrics {
         })
     }
 
+    pub(crate) fn set_leads(&self, leads: bool) {
+        self.leads.with_label_values(&[crds::SCHEDULER_NAME]).set(i64::from(leads));
+    }
+
     /// What is reserved of an object now; `None` when it is gone, and its series with it.
     pub(crate) fn reserved(&self, object: &ObjectRef, reserved: Option<Amount>) {
         let series = match object.kind {
@@ -117,8 +123,9 @@ impl Metrics {
         }
     }
 
-    /// Publishes the engine's counters.
-    pub(crate) fn publish(&self, stats: &Stats) {
+    /// Publishes the engine's counters. Who waits, only the leader says: sums over replicas would count
+    /// each Pod twice.
+    pub(crate) fn publish(&self, stats: &Stats, leads: bool) {
         let results = [
             ("scheduled", stats.attempts_scheduled),
             ("unschedulable", stats.attempts_unschedulable),
@@ -138,9 +145,9 @@ impl Metrics {
             ("gated", stats.gated),
         ];
         for (queue, pods) in queues {
-            self.pending.with_label_values(&[queue]).set(gauge(pods));
+            self.pending.with_label_values(&[queue]).set(if leads { gauge(pods) } else { 0 });
         }
-        let held = gauge(stats.in_line + stats.aside);
+        let held = if leads { gauge(stats.in_line + stats.aside) } else { 0 };
         self.unschedulable.with_label_values(&["Corridor", PROFILE]).set(held);
         let known =
             [("nodes", stats.nodes), ("pods", stats.bound), ("assumed_pods", stats.binding)];
@@ -148,6 +155,15 @@ impl Metrics {
             self.cache.with_label_values(&[kind]).set(gauge(count));
         }
     }
+}
+
+/// Under the name that every component of Kubernetes has it.
+fn leads(make: &Maker) -> Result<IntGaugeVec, prometheus::Error> {
+    make.gauges(
+        "leader_election_master_status",
+        "Whether this replica leads (1) or follows (0), by the name of the Lease.",
+        &["name"],
+    )
 }
 
 /// Under kube-scheduler's names, and in its buckets.
@@ -293,8 +309,8 @@ mod tests {
     fn every_metric_has_a_name_and_a_help_text_and_publishing_twice_counts_once() {
         let metrics = Metrics::new("here").unwrap();
         let stats = Stats { attempts_scheduled: 7, ..Stats::default() };
-        metrics.publish(&stats);
-        metrics.publish(&stats);
+        metrics.publish(&stats, true);
+        metrics.publish(&stats, true);
         let families = metrics.registry.gather();
         assert!(families.iter().all(|family| !family.help().is_empty()));
         let attempts = metrics.attempts.with_label_values(&["scheduled", PROFILE]).get();
@@ -306,7 +322,7 @@ mod tests {
         let metrics = Metrics::new("here").unwrap();
         for (preemptions, preemption_victims) in [(0, 0), (1, 5), (1, 5), (3, 8)] {
             let stats = Stats { preemptions, preemption_victims, ..Stats::default() };
-            metrics.publish(&stats);
+            metrics.publish(&stats, true);
         }
         let Preemptions { attempts, victims } = &metrics.preemptions;
         assert_eq!((attempts.get(), victims.get_sample_count()), (3, 3));

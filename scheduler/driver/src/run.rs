@@ -15,6 +15,8 @@ use tracing::{error, info, warn};
 
 use crate::act::{self, BindReport, EvictOutcome, EvictReport};
 use crate::clock::{Clock, wall_clock};
+use crate::duty::Duty;
+use crate::election::Tenure;
 use crate::followed::Noted;
 use crate::health::Health;
 use crate::metrics::Metrics;
@@ -48,6 +50,8 @@ pub(crate) enum Input {
     UseLost(ObjectRef),
     EvictionEnded(EvictReport),
     WriteEnded,
+    /// Every Pod of ours, listed by a new leader; none if that failed.
+    StockTaken(Option<Vec<WirePod>>),
 }
 
 impl From<WatchNews> for Input {
@@ -67,7 +71,9 @@ pub enum DriverError {
 
 /// Runs the engine against one API server.
 pub struct Driver {
-    client: Client,
+    pub(crate) client: Client,
+    pub(crate) tenure: Tenure,
+    pub(crate) duty: Duty,
     pub(crate) engine: Engine,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) health: Arc<Health>,
@@ -75,17 +81,19 @@ pub struct Driver {
     pub(crate) slots: Slots,
     pub(crate) trackers: Trackers,
     pub(crate) noted: Noted,
-    sender: Sender<Input>,
+    pub(crate) sender: Sender<Input>,
     receiver: Receiver<Input>,
     questions: Questions,
     asked: Receiver<Asked>,
-    stopping: bool,
+    pub(crate) stopping: bool,
 }
 
 impl Driver {
     /// The client must not retry by itself: a Binding that is repeated unseen has no clear outcome.
+    /// It must be behind a [`crate::Fence`] of the same tenure.
     pub fn new(
         client: Client,
+        tenure: Tenure,
         config: EngineConfig,
         metrics: Arc<Metrics>,
         health: Arc<Health>,
@@ -94,10 +102,12 @@ impl Driver {
         let (questions, asked) = Questions::new();
         Self {
             client,
+            clock: tenure.clock().clone(),
+            tenure,
+            duty: Duty::default(),
             engine: Engine::new(config),
             metrics,
             health,
-            clock: Clock::start(),
             slots: Slots::default(),
             trackers: Trackers::default(),
             noted: Noted::default(),
@@ -117,6 +127,7 @@ impl Driver {
     /// Runs until `stop` is ready, then lets the calls in flight end.
     pub async fn run(mut self, stop: impl Future<Output = ()> + Send) -> Result<(), DriverError> {
         let _watches = watch::start(&self.client, &self.sender);
+        let mut standing = self.tenure.changes();
         let mut stop = std::pin::pin!(stop);
         let mut give_up: Option<Deadline> = None;
         let mut inputs = Vec::with_capacity(BATCH_MAX);
@@ -130,6 +141,7 @@ impl Driver {
                     self.stopping = true;
                     give_up = Some(Deadline::now() + STOP_PATIENCE);
                 }
+                _ = standing.changed() => {}
                 _ = self.receiver.recv_many(&mut inputs, BATCH_MAX) => {}
                 Some(asked) = self.asked.recv() => asked.answer(&self.engine, wall_clock()),
                 () = sleep_until(wake_at) => {}
@@ -137,6 +149,7 @@ impl Driver {
             for input in inputs.drain(..) {
                 self.take(input);
             }
+            self.attend();
             if self.stopping && self.slots.is_idle() {
                 return Ok(());
             }
@@ -149,8 +162,8 @@ impl Driver {
             }
             more_to_do = self.decide();
             self.report();
-            more_to_do |= !self.stopping && self.slots.can_write() && self.engine.has_reports();
-            self.metrics.publish(&self.engine.stats());
+            more_to_do |= self.may_act() && self.slots.can_write() && self.engine.has_reports();
+            self.metrics.publish(&self.engine.stats(), self.duty.decides());
             while let Some((object, reserved)) = self.engine.poll_reserved() {
                 self.metrics.reserved(&object, reserved);
             }
@@ -163,18 +176,19 @@ impl Driver {
         if more_to_do {
             return Deadline::now();
         }
-        let due = self.engine.poll_timeout().map(|at| self.clock.deadline(at));
+        let due = [self.engine.poll_timeout(), self.duty.due()].into_iter().flatten().min();
+        let due = due.map(|at| self.clock.deadline(at));
         let idle = Deadline::now() + IDLE;
         [due, give_up, Some(idle)].into_iter().flatten().min().unwrap_or(idle)
     }
 
     /// Decides while Bindings can be sent. Whether there is more to decide at once.
     fn decide(&mut self) -> bool {
-        if self.stopping || !self.slots.can_bind() {
+        if !self.may_act() || !self.slots.can_bind() {
             // Time goes on all the same: what is due now must not wake us again and again.
             self.poll_within(0);
         }
-        while !self.stopping && self.slots.can_bind() {
+        while self.may_act() && self.slots.can_bind() {
             match self.poll() {
                 Poll::Bind(bind) => {
                     self.slots.begin_bind(&bind.uid);
@@ -222,9 +236,10 @@ impl Driver {
     fn send_bind(&mut self, bind: engine::Bind) {
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();
+        let leader = self.duty.term().and_then(|term| term.name.clone());
         tokio::spawn(async move {
             let timer = metrics.bind_seconds.start_timer();
-            let report = act::bind(client, bind, &sender).await;
+            let report = act::bind(client, bind, leader, &sender).await;
             timer.observe_duration();
             metrics.binds.with_label_values(&[report.outcome.label()]).inc();
             let _ = sender.send(Input::BindEnded(Box::new(report))).await;
@@ -233,7 +248,7 @@ impl Driver {
 
     /// Tells people what there is to tell, behind the Bindings.
     fn report(&mut self) {
-        while !self.stopping && self.slots.can_write() {
+        while self.may_act() && self.slots.can_write() {
             let Some(report) = self.guarded(Engine::poll_report).flatten() else { return };
             match report {
                 Report::Scheduled { pod, uid, node } => {

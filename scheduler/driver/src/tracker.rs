@@ -24,6 +24,9 @@ pub(crate) struct Tracker {
     known: HashMap<ObjectKey, Version>,
     /// While a list comes in: what it has shown so far.
     relisting: Option<HashSet<ObjectKey>>,
+    lists_begun: u64,
+    /// While stock is taken: the UIDs of those that went meanwhile.
+    buried: Option<HashSet<String>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,11 +74,48 @@ impl Tracker {
         if Some(known.uid.as_str()) != meta.uid.as_deref() {
             return None;
         }
-        self.known.remove(&key).map(|version| (key, version))
+        let version = self.known.remove(&key)?;
+        self.bury(&version);
+        Some((key, version))
+    }
+
+    fn bury(&mut self, version: &Version) {
+        if let Some(buried) = &mut self.buried {
+            buried.insert(version.uid.clone());
+        }
     }
 
     pub fn begin_list(&mut self) {
         self.relisting = Some(HashSet::new());
+        self.lists_begun += 1;
+    }
+
+    /// How many lists were begun, once the first has ended and while none is coming in.
+    pub fn lists(&self) -> Option<u64> {
+        let listed = self.lists_begun > 0 && self.relisting.is_none();
+        listed.then_some(self.lists_begun)
+    }
+
+    /// A list beside the watch begins.
+    pub fn begin_stock(&mut self) {
+        self.buried = Some(HashSet::new());
+    }
+
+    /// An object from that list. Whether it is news: not if the watch knows a later version or has
+    /// seen its end.
+    pub fn stocked(&mut self, meta: &ObjectMeta) -> bool {
+        let (key, version) = (key(meta), version(meta));
+        let is_buried = self.buried.as_ref().is_some_and(|buried| buried.contains(&version.uid));
+        let is_older = self.known.get(&key).is_some_and(|known| known.number >= version.number);
+        if is_buried || is_older {
+            return false;
+        }
+        self.known.insert(key, version);
+        true
+    }
+
+    pub fn end_stock(&mut self) {
+        self.buried = None;
     }
 
     /// The list is complete: what it did not show is gone.
@@ -88,8 +128,9 @@ impl Tracker {
             .map(|(key, version)| (key.clone(), version.clone()))
             .collect();
         gone.sort_by(|a, b| a.0.cmp(&b.0));
-        for (key, _) in &gone {
+        for (key, version) in &gone {
             self.known.remove(key);
+            self.bury(version);
         }
         gone
     }
@@ -146,6 +187,26 @@ mod tests {
         assert!(news && replaced.is_some_and(|(_, version)| version.uid == "old"));
         assert_eq!(tracker.gone(&meta("p", "old", 8)), None);
         assert!(tracker.replied(&meta("p", "new", 10)));
+    }
+
+    #[test]
+    fn stock_brings_news_and_never_the_dead() {
+        let mut tracker = Tracker::default();
+        assert_eq!(tracker.lists(), None);
+        tracker.begin_list();
+        tracker.seen(&meta("a", "1", 1));
+        tracker.seen(&meta("b", "2", 5));
+        assert_eq!(tracker.lists(), None, "its list is still coming in");
+        tracker.end_list();
+        assert_eq!(tracker.lists(), Some(1));
+        tracker.begin_stock();
+        tracker.gone(&meta("a", "1", 9));
+        assert!(!tracker.stocked(&meta("a", "1", 8)), "gone since");
+        assert!(!tracker.stocked(&meta("b", "2", 4)), "older than what is known");
+        assert!(tracker.stocked(&meta("b", "2", 6)));
+        assert!(tracker.stocked(&meta("c", "3", 7)), "the watch has not shown it yet");
+        tracker.end_stock();
+        assert_eq!(tracker.seen(&meta("c", "3", 7)), (true, None));
     }
 
     #[test]

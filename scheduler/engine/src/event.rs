@@ -56,6 +56,8 @@ pub enum Event {
     Synced(Kind),
     /// The kind is not installed in this cluster. Only Pods that refer to it wait for it.
     Absent(Kind),
+    /// This replica leads from now on, and has seen everything that its predecessor did.
+    TermBegan,
     /// The API server bound the Pod as decided.
     BindDone(PodUid),
     /// It is certain that the Pod was not bound by us.

@@ -111,6 +111,21 @@ impl Engine {
         self.reflect(uid);
     }
 
+    /// Another may have led meanwhile: what was promised is what the Pods say, and who had to go is
+    /// decided anew.
+    pub(crate) fn term_began(&mut self) {
+        self.evictions = Evictions::default();
+        let waiting = self.pods.iter().filter(|(_, record)| record.stage.is_waiting());
+        let promised: Vec<(PodUid, Option<NodeName>)> =
+            waiting.map(|(uid, record)| (uid.clone(), record.pod.nominated_node.clone())).collect();
+        for (uid, node) in promised {
+            self.set_nomination(&uid, node);
+            if self.stage_of(&uid) == Some(&Stage::Parked) {
+                self.wake(&uid);
+            }
+        }
+    }
+
     pub(crate) fn next_eviction(&mut self) -> Option<Report> {
         self.evictions.pop().map(Report::Evict)
     }

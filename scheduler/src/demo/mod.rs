@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use controllers::{Controllers, Settings};
-use driver::{Driver, Health, Metrics};
+use driver::{Driver, Health, Metrics, Tenure};
 use engine::EngineConfig;
 use futures::FutureExt;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -91,8 +91,10 @@ impl Scene {
         std::fs::write(folder.path().join(KUBECONFIG), api.kubeconfig())?;
         let kubeconfig = Kubeconfig::from_yaml(&api.kubeconfig())?;
         let options = KubeConfigOptions::default();
-        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await?;
-        let client = client::from_config(config)?;
+        let mut access = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await?;
+        client::prepare(&mut access);
+        let client = client::unfenced(&access)?;
+        let tenure = Tenure::unopposed();
         let (health, metrics) = (Arc::new(Health::default()), Arc::new(Metrics::new("demo")?));
         let backends = backends::simulated(seed).await?;
         let controllers = Controllers::new(
@@ -101,12 +103,14 @@ impl Scene {
             Settings { cluster_name: "demo".to_owned(), ..Settings::default() },
         );
         let engine = EngineConfig { seed, ..EngineConfig::default() };
-        let driver = Driver::new(client.clone(), engine, metrics.clone(), health.clone());
+        let driver =
+            Driver::new(client.clone(), tenure.clone(), engine, metrics.clone(), health.clone());
         let status = Status {
             health,
             metrics,
             controllers: controllers.metrics(),
             questions: driver.questions(),
+            tenure,
         };
         let http = http::serve(anywhere, http::routes(status)).await?;
         let (stop_scheduler, stopped) = oneshot::channel();

@@ -32,12 +32,24 @@ const WHAT_IF_PACE: Pace = Pace { per_second: 10, burst: 20 };
 /// What a full queue of questions needs to be answered, rounded up to what the header can say.
 const BUSY_FOR: Duration = Duration::from_secs(1);
 
-pub(super) fn routes() -> Router<Status> {
+pub(super) fn routes(status: Status) -> Router<Status> {
     Router::new()
         .route("/api/pods/{namespace}/{name}/explain", at_most(EXPLAIN_PACE, get(explain)))
         .route("/api/pods/{namespace}/{name}/when", at_most(WHEN_PACE, get(when)))
         .route("/api/what-if", at_most(WHAT_IF_PACE, post(what_if)))
         .layer(DefaultBodyLimit::max(POD_BYTES_MAX))
+        .layer(middleware::from_fn_with_state(status, only_the_leader))
+}
+
+/// A replica that follows sees the cluster and decides nothing: it cannot say why somebody waits.
+async fn only_the_leader(State(status): State<Status>, request: Request, next: Next) -> Response {
+    let Some(leader) = status.tenure.leader_elsewhere() else { return next.run(request).await };
+    let error = match &leader {
+        Some(leader) => format!("this replica follows; ask the leader, {leader}"),
+        None => "no replica is known to lead; ask again in a moment".to_owned(),
+    };
+    let answer = json!({ "error": error, "leader": leader.as_deref() });
+    (StatusCode::SERVICE_UNAVAILABLE, Json(answer)).into_response()
 }
 
 /// One pace for all who ask, however they came: what is guarded is the loop.

@@ -15,7 +15,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use driver::{Health, Metrics, Questions};
+use driver::{Health, Metrics, Questions, Tenure};
 use prometheus::{Encoder, TextEncoder};
 use tokio::net::TcpListener;
 
@@ -28,6 +28,7 @@ pub struct Status {
     /// The series of Corridors and MemoryBundles.
     pub controllers: Arc<controllers::Metrics>,
     pub questions: Questions,
+    pub tenure: Tenure,
 }
 
 /// Everything that is served, plain and over TLS.
@@ -37,7 +38,7 @@ pub fn routes(status: Status) -> Router {
         .route("/livez", get(alive))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
-        .merge(api::routes())
+        .merge(api::routes(status.clone()))
         .with_state(status)
 }
 

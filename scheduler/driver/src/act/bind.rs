@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crds::annotations::{ATTESTATION_TICKET_HASH, CORRIDOR_ID, FFM_HANDLE, GRANT};
+use crds::annotations::{ATTESTATION_TICKET_HASH, CORRIDOR_ID, FFM_HANDLE, GRANT, LEADER};
 use engine::Bind;
 use http::Method;
 use kube::Client;
@@ -13,6 +14,7 @@ use tracing::warn;
 
 use super::{CALL_TIMEOUT, JSON, request};
 use crate::binding::{Binding, Next, Outcome, PostReply, ReadReply};
+use crate::election::is_not_leading;
 use crate::run::Input;
 use crate::translate::grant_text;
 use crate::wire::WirePod;
@@ -25,10 +27,18 @@ pub(crate) struct BindReport {
     pub read: Option<Box<WirePod>>,
 }
 
+/// The message of `config/admission/leader-fence.yaml` begins so, somewhere behind the API server's own.
+const STALE_LEADER: &str = "stale leader ";
+
 /// Sends the Binding until its outcome is clear; `inputs` is told when that takes more than one
-/// call.
-pub(crate) async fn bind(client: Client, bind: Bind, inputs: &Sender<Input>) -> BindReport {
-    let annotations = annotations(&bind);
+/// call. `leader` is who decided it.
+pub(crate) async fn bind(
+    client: Client,
+    bind: Bind,
+    leader: Option<Arc<str>>,
+    inputs: &Sender<Input>,
+) -> BindReport {
+    let annotations = annotations(&bind, leader.as_deref());
     let body = body(&bind, &annotations);
     let mut binding = Binding::new();
     let mut read = None;
@@ -55,8 +65,11 @@ pub(crate) async fn bind(client: Client, bind: Bind, inputs: &Sender<Input>) -> 
 }
 
 /// What the API server writes on the Pod in the transaction that sets its Node.
-fn annotations(bind: &Bind) -> BTreeMap<&'static str, String> {
+fn annotations(bind: &Bind, leader: Option<&str>) -> BTreeMap<&'static str, String> {
     let mut annotations = BTreeMap::new();
+    if let Some(leader) = leader {
+        annotations.insert(LEADER, leader.to_owned());
+    }
     if let Some(grant) = &bind.grant {
         annotations.insert(GRANT, grant_text(grant));
     }
@@ -110,8 +123,12 @@ async fn post(client: &Client, bind: &Bind, body: &Value) -> PostReply {
                 let seconds = status.details.map_or(0, |details| details.retry_after_seconds);
                 PostReply::Unclear { retry_after: Some(Duration::from_secs(seconds.into())) }
             }
+            422 if status.message.contains(STALE_LEADER) => {
+                PostReply::Fenced { message: status.message }
+            }
             _ => PostReply::Refused { message: status.message },
         },
+        Ok(Err(error)) if is_not_leading(&error) => PostReply::TermEnded,
         Ok(Err(error)) => {
             warn!(pod = %bind.pod, %error, "no clear answer to a Binding; asking again");
             PostReply::Unclear { retry_after: None }
@@ -153,7 +170,6 @@ async fn read_pod(
 mod tests {
     use super::*;
     use model::{Amount, Grant, Granted, ObjectKey, PodSpec};
-    use std::sync::Arc;
 
     #[test]
     fn a_binding_carries_preconditions_and_the_grant() {
@@ -177,7 +193,8 @@ mod tests {
             ticket_hashes: vec!["aa".into(), "bb".into()],
             grant: Some(Grant { corridor: Some(granted), bundle: None }),
         };
-        let body = body(&bind, &annotations(&bind));
+        let body = body(&bind, &annotations(&bind, Some("host_1/7")));
+        assert_eq!(body["metadata"]["annotations"]["corridoros.io/leader"], "host_1/7");
         assert_eq!(body["metadata"]["uid"], "u");
         assert_eq!(body["metadata"]["resourceVersion"], "7");
         assert_eq!(body["metadata"]["annotations"]["corridoros.io/corridorId"], "cor-1");

@@ -8,7 +8,7 @@ use model::ObjectKind;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{CALL_TIMEOUT, SERVER_TIMEOUT};
+use super::CALL_TIMEOUT;
 
 /// A condition of ours, with the time since when it says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(crate) async fn write_use(
     let (_, plural) = names(used.object.kind);
     let key = &used.object.key;
     let uri = format!(
-        "/apis/{}/{}/namespaces/{}/{plural}/{}/status?fieldManager={}&force=true&{SERVER_TIMEOUT}",
+        "/apis/{}/{}/namespaces/{}/{plural}/{}/status?fieldManager={}&force=true",
         crds::GROUP,
         crds::VERSION,
         key.namespace,

@@ -1,4 +1,5 @@
 use super::{API_VERSION, CORRIDOR_PLUGIN};
+use crate::election::SettingsError;
 
 /// Why a `KubeSchedulerConfiguration` cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -12,6 +13,10 @@ pub enum ConfigurationError {
          out or choose another name"
     )]
     LeaseOfKubeScheduler,
+    #[error("leaderElection.resourceLock is {0:?}; only leases are supported")]
+    ResourceLock(String),
+    #[error(transparent)]
+    LeaderElection(SettingsError),
     #[error("profiles has {0} entries; one profile is supported")]
     Profiles(usize),
     #[error(

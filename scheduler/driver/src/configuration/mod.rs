@@ -3,6 +3,7 @@
 
 mod corridor;
 mod error;
+mod leader_election;
 mod plugin_args;
 mod plugins;
 mod scoring;
@@ -11,10 +12,13 @@ use engine::EngineConfig;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use leader_election::LeaderElection;
 use plugin_args::PluginConfig;
 use plugins::Plugins;
 
 pub use error::ConfigurationError;
+
+use crate::election::ElectionSettings;
 
 pub const API_VERSION: &str = "kubescheduler.config.k8s.io/v1";
 
@@ -27,7 +31,7 @@ const CORRIDOR_PLUGIN: &str = "Corridor";
 pub struct KubeSchedulerConfiguration {
     api_version: String,
     profiles: Vec<Profile>,
-    leader_election: Option<LeaderElection>,
+    leader_election: LeaderElection,
     extenders: Vec<Extender>,
     // Known to kube-scheduler, without a meaning here: see `unused`.
     parallelism: Option<IgnoredAny>,
@@ -51,12 +55,6 @@ struct Profile {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct LeaderElection {
-    resource_name: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
 struct Extender {
     url_prefix: String,
 }
@@ -65,6 +63,9 @@ struct Extender {
 #[derive(Clone, Debug, Default)]
 pub struct SchedulerConfiguration {
     pub engine: EngineConfig,
+    pub election: ElectionSettings,
+    /// Whether the file wants an election; none if it does not say.
+    pub leader_elect: Option<bool>,
     pub notes: Vec<String>,
 }
 
@@ -79,20 +80,18 @@ impl KubeSchedulerConfiguration {
         if let Some(extender) = self.extenders.first() {
             return Err(ConfigurationError::Extender { url: extender.url_prefix.clone() });
         }
-        let lease = self.leader_election.as_ref().and_then(|it| it.resource_name.as_deref());
-        if lease == Some("kube-scheduler") {
-            return Err(ConfigurationError::LeaseOfKubeScheduler);
-        }
         if self.profiles.len() > 1 {
             return Err(ConfigurationError::Profiles(self.profiles.len()));
         }
         let mut notes = self.unused();
+        let leader_elect = self.leader_election.leader_elect;
+        let election = std::mem::take(&mut self.leader_election).read(&mut notes)?;
         let profile = self.profiles.pop().unwrap_or_default();
         if profile.percentage_of_nodes_to_score.is_some() {
             notes.push(SAMPLING.to_owned());
         }
         notes.extend(profile.plugins.unused());
-        Ok(SchedulerConfiguration { engine: profile.read()?, notes })
+        Ok(SchedulerConfiguration { engine: profile.read()?, election, leader_elect, notes })
     }
 
     /// Fields that are accepted, because files for kube-scheduler have them, and do nothing.
@@ -104,10 +103,6 @@ impl KubeSchedulerConfiguration {
             (
                 self.client_connection.is_some(),
                 unused("clientConnection", "see --kubeconfig; requests are not limited by rate"),
-            ),
-            (
-                self.leader_election.is_some(),
-                unused("leaderElection", "one replica runs, with --leader-elect=false"),
             ),
             (
                 self.pod_initial_backoff_seconds.is_some()
@@ -181,7 +176,8 @@ mod tests {
             "leaderElection":{"leaderElect":true},"profiles":[{"schedulerName":"corridor-scheduler"}]"#,
         )
         .unwrap();
-        assert_eq!(config.notes.len(), 3, "{:?}", config.notes);
+        assert_eq!(config.notes.len(), 2, "{:?}", config.notes);
+        assert_eq!(config.leader_elect, Some(true));
     }
 
     #[test]

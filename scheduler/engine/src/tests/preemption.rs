@@ -228,3 +228,21 @@ fn a_rebuilt_engine_knows_the_same_cluster_and_the_same_promises() {
     assert_eq!(world.bind_all(), ["urgent"]);
     assert_eq!(world.engine.stats().woken_by_sweep, 0);
 }
+
+#[test]
+fn a_new_leader_keeps_the_promises_of_the_former_one() {
+    let mut world = full();
+    world.see(urgent().build());
+    // The former leader promised n0, and its victim is on its way; we only watch.
+    world.see(urgent().nominated("n0").build());
+    world.see(bound("a", "n0", 1).deletion(Deletion::TerminatingByPreemption).build());
+    world.handle(Event::TermBegan);
+    assert!(world.bind_all().is_empty());
+    let (evictions, promises) = world.steps();
+    assert!(evictions.is_empty(), "nobody else has to go: {evictions:?}");
+    assert!(promises.iter().all(|(_, node)| node.as_deref() == Some("n0")), "{promises:?}");
+    world.see(PodBuilder::new("lesser").cpu_milli(2000).build());
+    world.pass(Duration::from_secs(20));
+    world.end("a");
+    assert_eq!(world.bind_all(), ["urgent"], "the freed place was promised");
+}

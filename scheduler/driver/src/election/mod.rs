@@ -1,0 +1,27 @@
+//! Who leads: several replicas, one of which decides.
+//!
+//! [`candidate`] is the state machine (no I/O, time is an argument); [`runner`] talks to the API server for
+//! it; [`tenure`] is what everybody else sees of the outcome; [`fence`] lets no write out of this process
+//! without a term that still holds.
+//!
+//! ```text
+//!  sent at t:   renewal ──────────────▶ nobody else may lead before t + lease duration
+//!  this side:   leads until t + renew deadline; every write carries a time-out below the difference
+//! ```
+//!
+//! A process that is stopped and continued may not notice the time that has passed before its next write
+//! is on its way. That one the API server refuses: each Binding says who decided it.
+
+mod candidate;
+mod fence;
+mod identity;
+mod lease;
+mod runner;
+mod settings;
+mod tenure;
+
+pub use fence::Fence;
+pub(crate) use fence::is_not_leading;
+pub use runner::Election;
+pub use settings::{ElectionSettings, SettingsError};
+pub use tenure::{Tenure, Term};
