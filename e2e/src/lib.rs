@@ -9,6 +9,7 @@
 //!   and [`idle`] measure. Tests play them in small, the tools `crash-points`, `crash-loop`,
 //!   `floor-return` and `idle-cost` in full size.
 //! - [`replicas`] are several schedulers of which one leads; the tool `failover` ends it again and again.
+//! - [`https_client`] shows what the scheduler's HTTPS answers, and with which certificate.
 //! - [`differential`] asks the scheduler and the real kube-scheduler about the same random Pods.
 //!
 //! Custom resources are written here as plain JSON: a slip in a Rust type must not hide itself by
@@ -24,6 +25,7 @@ pub mod daemons_process;
 pub mod differential;
 pub mod error;
 pub mod figures;
+pub mod https_client;
 pub mod idle;
 pub mod meddler;
 pub mod metrics;

@@ -45,6 +45,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:10260", value_parser = loopback)]
     pub http: SocketAddr,
 
+    #[command(flatten)]
+    pub https: HttpsArgs,
+
     /// The daemons behind Corridors and MemoryBundles: none, simulated inside this process, or over
     /// HTTP. With none, nothing is allocated, and whoever writes the objects' status is believed.
     #[arg(long, value_name = "WHICH", default_value = "none")]
@@ -69,6 +72,22 @@ pub struct RunArgs {
     /// Breaks ties between equally good nodes; the same seed and events give the same decisions.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct HttpsArgs {
+    /// Where to serve the same over TLS, for whoever the API server lets in.
+    #[arg(long, value_name = "ADDR")]
+    pub https: Option<SocketAddr>,
+
+    /// The certificate of --https and its chain, in PEM; read again when it changes. Default: one that
+    /// is made at the start and signed by itself.
+    #[arg(long, value_name = "FILE", requires_all = ["https", "tls_private_key_file"])]
+    pub tls_cert_file: Option<PathBuf>,
+
+    /// The key of that certificate, in PEM.
+    #[arg(long, value_name = "FILE", requires_all = ["https", "tls_cert_file"])]
+    pub tls_private_key_file: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -155,6 +174,10 @@ mod tests {
             ("run --http here", "127.0.0.1:10260"),
             ("run --leader-elect=maybe", "true, false"),
             ("run --no-such-flag", "--no-such-flag"),
+            ("run --https here", "--https"),
+            ("run --https 127.0.0.1:1 --tls-cert-file a", "--tls-private-key-file"),
+            ("run --https 127.0.0.1:1 --tls-private-key-file a", "--tls-cert-file"),
+            ("run --tls-cert-file a --tls-private-key-file b", "--https"),
         ];
         for (line, reason) in cases {
             let error = parse(&format!("corridor-scheduler {line}")).unwrap_err();

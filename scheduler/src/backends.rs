@@ -1,6 +1,5 @@
 //! The daemons that the controllers work with.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use controllers::{Backends, BackendsConfiguration, CorridorConfiguration, TlsConfiguration};
@@ -10,6 +9,7 @@ use daemons::simulated::{SimulatedConfig, SimulatedDaemons, StartError};
 use daemons::ticket::{KeyError, TrustedKeys};
 
 use crate::args::{BackendsArg, RunArgs};
+use crate::rotation::{self, Contents, FileError, Files};
 use crate::{BAD_CONFIGURATION, FAILURE};
 
 #[derive(Debug, thiserror::Error)]
@@ -18,8 +18,8 @@ pub enum BackendsError {
     NoUrl,
     #[error("{name} cannot be used: {source}")]
     BadUrl { name: &'static str, source: AddressError },
-    #[error("backends.tls: {path}: {source}")]
-    Tls { path: PathBuf, source: std::io::Error },
+    #[error("backends.tls: {0}")]
+    Tls(#[from] FileError),
     #[error("attestation.trustedKeys: {0}")]
     TrustedKeys(#[source] KeyError),
     #[error("the simulated daemons cannot start: {0}")]
@@ -31,7 +31,7 @@ pub enum BackendsError {
 impl BackendsError {
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::NoUrl | Self::BadUrl { .. } | Self::Tls { .. } | Self::TrustedKeys(_) => {
+            Self::NoUrl | Self::BadUrl { .. } | Self::Tls(_) | Self::TrustedKeys(_) => {
                 BAD_CONFIGURATION
             }
             Self::Simulated(_) | Self::Keys(_) => FAILURE,
@@ -95,7 +95,8 @@ fn over_http(
 ) -> Result<Chosen, BackendsError> {
     let BackendsConfiguration { corrd_url, memqosd_url, attestd_url, tls } =
         &configuration.backends;
-    let identity = tls.as_ref().map(identity).transpose()?;
+    let mut files = tls.as_ref().map(files);
+    let identity = files.as_mut().map(Files::read_first).transpose()?.map(identity);
     let endpoint = |name, flag: &Option<String>, configured: &Option<String>| {
         let Some(url) = flag.as_ref().or(configured.as_ref()) else { return Ok(None) };
         Endpoint::with_identity(url, Patience::default(), identity.as_ref())
@@ -110,6 +111,10 @@ fn over_http(
     }
     let trusted_keys = TrustedKeys::read(&configuration.attestation.trusted_keys)
         .map_err(BackendsError::TrustedKeys)?;
+    if let Some(files) = files {
+        let endpoints = [&corrd, &memqosd, &attestd].into_iter().flatten().cloned().collect();
+        follow(files, endpoints);
+    }
     let backends = Backends {
         corrd: corrd.map(|it| it as _),
         memqosd: memqosd.map(|it| it as _),
@@ -119,13 +124,21 @@ fn over_http(
     Ok(Chosen { backends, simulated: None })
 }
 
-fn identity(tls: &TlsConfiguration) -> Result<Identity, BackendsError> {
-    let read = |path: &PathBuf| {
-        std::fs::read(path).map_err(|source| BackendsError::Tls { path: path.clone(), source })
+/// Certificates end, so others take their place while we run.
+fn follow(files: Files<3>, endpoints: Vec<Arc<Endpoint>>) {
+    let take = move |contents| {
+        let identity = identity(contents);
+        // What one of them refuses, all do: they look at the same files.
+        let mut outcomes = endpoints.iter().map(|endpoint| endpoint.set_identity(&identity));
+        outcomes.try_for_each(|outcome| outcome.map_err(|error| error.to_string()))
     };
-    Ok(Identity {
-        ca: read(&tls.ca_file)?,
-        certificate: read(&tls.cert_file)?,
-        key: read(&tls.key_file)?,
-    })
+    tokio::spawn(rotation::follow("backends.tls", files, take));
+}
+
+fn files(tls: &TlsConfiguration) -> Files<3> {
+    Files::new([tls.ca_file.clone(), tls.cert_file.clone(), tls.key_file.clone()])
+}
+
+fn identity([ca, certificate, key]: Contents<3>) -> Identity {
+    Identity { ca, certificate, key }
 }

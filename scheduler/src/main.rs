@@ -10,6 +10,7 @@ mod daemons;
 mod demo;
 mod http;
 mod logging;
+mod rotation;
 mod run;
 mod stop;
 

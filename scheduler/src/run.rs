@@ -16,7 +16,7 @@ use crate::args::RunArgs;
 use crate::backends::{self, BackendsError};
 use crate::client::{self, ClientError};
 use crate::configuration::{Configuration, ConfigurationError};
-use crate::http::{self, Status};
+use crate::http::{self, HttpsError, Status};
 use crate::{BAD_CONFIGURATION, FAILURE, account, stop};
 
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +32,8 @@ pub enum RunError {
     #[error("cannot serve HTTP on {address}: {source}; choose another address with --http")]
     Http { address: SocketAddr, source: std::io::Error },
     #[error(transparent)]
+    Https(#[from] HttpsError),
+    #[error(transparent)]
     Backends(#[from] BackendsError),
     #[error(transparent)]
     Controllers(#[from] controllers::RunError),
@@ -44,6 +46,7 @@ impl RunError {
         match self {
             Self::Client(_) | Self::Configuration(_) => BAD_CONFIGURATION,
             Self::Backends(error) => error.exit_code(),
+            Self::Https(error) => error.exit_code(),
             Self::Signals(_)
             | Self::Metrics(_)
             | Self::Http { .. }
@@ -78,13 +81,17 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
         questions: driver.questions(),
         tenure: tenure.clone(),
     };
-    let address = http::serve(args.http, status)
+    let routes = http::routes(status);
+    let address = http::serve(args.http, routes.clone())
         .await
         .map_err(|source| RunError::Http { address: args.http, source })?;
+    // Not behind the fence: a replica that follows is asked for its metrics, too.
+    let https = http::serve_https(&args.https, routes, client::unfenced(&access)?).await?;
     info!(
         version = env!("CARGO_PKG_VERSION"),
         scheduler_name = crds::SCHEDULER_NAME,
         http = %address,
+        https = https.map(tracing::field::display),
         leader_elect = candidacy.election.is_some(),
         "started"
     );

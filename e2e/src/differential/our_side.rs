@@ -75,13 +75,23 @@ impl OurSide {
         let mut pod = stored.clone();
         // Of the object that kube-scheduler has worked on already.
         pod["status"] = json!({});
-        let request = Request::post("/api/what-if").body(pod.to_string().into_bytes().into());
-        let (code, answer) = self.call(request, &doing()).await?;
-        if code != StatusCode::OK {
-            return Err(Error::malformed(doing(), format!("{code}: {answer}")));
+        let deadline = Instant::now() + SEEN_TIME_MAX;
+        loop {
+            let request = Request::post("/api/what-if").body(pod.to_string().into_bytes().into());
+            match self.call(request, &doing()).await? {
+                (StatusCode::OK, answer) => {
+                    let read = serde_json::from_value(answer.clone()).doing(doing())?;
+                    return Ok((answer, read));
+                }
+                // Nobody else asks as much as we do.
+                (StatusCode::TOO_MANY_REQUESTS, _) if Instant::now() < deadline => {
+                    sleep(LOOK_EVERY).await;
+                }
+                (code, answer) => {
+                    return Err(Error::malformed(doing(), format!("{code}: {answer}")));
+                }
+            }
         }
-        let read = serde_json::from_value(answer.clone()).doing(doing())?;
-        Ok((answer, read))
     }
 
     /// What our scheduler does with a Pod of its own behind the same gates; `None` if it leaves it

@@ -112,7 +112,7 @@ impl Scene {
             questions: driver.questions(),
             tenure,
         };
-        let http = http::serve(anywhere, status).await?;
+        let http = http::serve(anywhere, http::routes(status)).await?;
         let (stop_scheduler, stopped) = oneshot::channel();
         let scheduler = tokio::spawn(async move {
             let stop = stopped.map(drop).shared();

@@ -1,26 +1,42 @@
 //! `/api`: read only, JSON.
 
-use axum::Json;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
 use axum::body::Bytes;
-use axum::extract::{Path, Request, State};
-use axum::http::StatusCode;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
-use axum::{Router, extract::DefaultBodyLimit};
+use axum::routing::{MethodRouter, get, post};
+use axum::{Json, Router};
 use driver::QuestionError;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::Status;
+use super::pace::{Bucket, Pace};
 
 /// A Pod object is at most 1.5 MiB in etcd.
 const POD_BYTES_MAX: usize = 2 << 20;
 
+/// Questions take their turn in the loop that binds Pods. A survey of 5,000 Nodes takes it some
+/// milliseconds, so what all of them may cost together stays far below a second in each second. A person
+/// with a console, or a script over a namespace, stays below it too.
+const EXPLAIN_PACE: Pace = Pace { per_second: 50, burst: 100 };
+/// About one Pod as well, so the same.
+const WHEN_PACE: Pace = Pace { per_second: 50, burst: 100 };
+/// A body of up to 2 MiB has to be read, and every Node is looked at, whatever the Pod asks for.
+const WHAT_IF_PACE: Pace = Pace { per_second: 10, burst: 20 };
+/// What a full queue of questions needs to be answered, rounded up to what the header can say.
+const BUSY_FOR: Duration = Duration::from_secs(1);
+
 pub(super) fn routes(status: Status) -> Router<Status> {
     Router::new()
-        .route("/api/pods/{namespace}/{name}/explain", get(explain))
-        .route("/api/pods/{namespace}/{name}/when", get(when))
-        .route("/api/what-if", post(what_if))
+        .route("/api/pods/{namespace}/{name}/explain", at_most(EXPLAIN_PACE, get(explain)))
+        .route("/api/pods/{namespace}/{name}/when", at_most(WHEN_PACE, get(when)))
+        .route("/api/what-if", at_most(WHAT_IF_PACE, post(what_if)))
         .layer(DefaultBodyLimit::max(POD_BYTES_MAX))
         .layer(middleware::from_fn_with_state(status, only_the_leader))
 }
@@ -34,6 +50,33 @@ async fn only_the_leader(State(status): State<Status>, request: Request, next: N
     };
     let answer = json!({ "error": error, "leader": leader.as_deref() });
     (StatusCode::SERVICE_UNAVAILABLE, Json(answer)).into_response()
+}
+
+/// One pace for all who ask, however they came: what is guarded is the loop.
+fn at_most(pace: Pace, route: MethodRouter<Status>) -> MethodRouter<Status> {
+    let bucket = Arc::new(Mutex::new(Bucket::new(pace)));
+    // Before the body is read.
+    route.route_layer(middleware::from_fn_with_state(bucket, keep_pace))
+}
+
+async fn keep_pace(
+    State(bucket): State<Arc<Mutex<Bucket>>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let taken = bucket.lock().take(Instant::now());
+    match taken {
+        Ok(()) => next.run(request).await,
+        Err(wait) => later(wait, "more questions of this kind come than are answered"),
+    }
+}
+
+/// Too many: 429, and when to come back.
+fn later(wait: Duration, why: &str) -> Response {
+    let seconds = wait.as_millis().div_ceil(1_000).max(1);
+    let error = format!("{why}; ask again in {seconds} s");
+    let headers = [(header::RETRY_AFTER, seconds.to_string())];
+    (StatusCode::TOO_MANY_REQUESTS, headers, Json(json!({ "error": error }))).into_response()
 }
 
 async fn explain(
@@ -50,8 +93,12 @@ async fn when(
     answer(status.questions.when(&namespace, &name).await)
 }
 
-async fn what_if(State(status): State<Status>, pod: Bytes) -> Response {
-    answer(status.questions.what_if(&pod).await)
+async fn what_if(State(status): State<Status>, pod: Result<Bytes, BytesRejection>) -> Response {
+    match pod {
+        Ok(pod) => answer(status.questions.what_if(&pod).await),
+        // Too large, or broken off.
+        Err(why) => (why.status(), Json(json!({ "error": why.body_text() }))).into_response(),
+    }
 }
 
 fn answer(outcome: Result<Value, QuestionError>) -> Response {
@@ -61,7 +108,7 @@ fn answer(outcome: Result<Value, QuestionError>) -> Response {
     };
     let code = match &error {
         QuestionError::NotFound(_) => StatusCode::NOT_FOUND,
-        QuestionError::Busy => StatusCode::TOO_MANY_REQUESTS,
+        QuestionError::Busy => return later(BUSY_FOR, "too many questions are waiting"),
         QuestionError::Stopped => StatusCode::SERVICE_UNAVAILABLE,
         QuestionError::BadPod(_) => StatusCode::BAD_REQUEST,
     };

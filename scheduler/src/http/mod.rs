@@ -1,6 +1,11 @@
 //! What the process tells about itself over HTTP.
 
+mod access;
 mod api;
+mod certificates;
+mod https;
+mod pace;
+mod reviews;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,6 +19,8 @@ use driver::{Health, Metrics, Questions, Tenure};
 use prometheus::{Encoder, TextEncoder};
 use tokio::net::TcpListener;
 
+pub use self::https::{HttpsError, serve as serve_https};
+
 #[derive(Clone, Debug)]
 pub struct Status {
     pub health: Arc<Health>,
@@ -24,22 +31,32 @@ pub struct Status {
     pub tenure: Tenure,
 }
 
-/// Serves until the process ends. Returns the address, which a port of 0 leaves to the system.
-pub async fn serve(address: SocketAddr, status: Status) -> std::io::Result<SocketAddr> {
-    let router = Router::new()
-        .route("/healthz", get(|| async { "ok\n" }))
+/// Everything that is served, plain and over TLS.
+pub fn routes(status: Status) -> Router {
+    Router::new()
+        .route("/healthz", get(alive))
+        .route("/livez", get(alive))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
         .merge(api::routes(status.clone()))
-        .with_state(status);
+        .with_state(status)
+}
+
+/// Serves in plain text until the process ends. Returns the address, which a port of 0 leaves to the
+/// system.
+pub async fn serve(address: SocketAddr, routes: Router) -> std::io::Result<SocketAddr> {
     let listener = TcpListener::bind(address).await?;
     let address = listener.local_addr()?;
     tokio::spawn(async move {
-        if let Err(error) = axum::serve(listener, router).await {
+        if let Err(error) = axum::serve(listener, routes).await {
             tracing::error!(%error, "the HTTP server ended");
         }
     });
     Ok(address)
+}
+
+async fn alive() -> &'static str {
+    "ok\n"
 }
 
 async fn readyz(State(status): State<Status>) -> Response {

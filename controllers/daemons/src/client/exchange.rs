@@ -1,6 +1,7 @@
 //! One request and its reply: deadline, bounds, and repeats where they are safe.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderValue, Method, Request, StatusCode, Uri, header};
@@ -10,11 +11,13 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use parking_lot::RwLock;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::complaint::complaint;
 use super::tls::{self, Identity};
 use crate::error::DaemonError;
 use crate::refusal::{Refusal, RefusalReason};
@@ -53,8 +56,11 @@ impl Default for Patience {
 pub struct Endpoint {
     base: String,
     patience: Patience,
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    /// Replaced as a whole, connections and all, when we get a new identity.
+    connections: Arc<RwLock<Connections>>,
 }
+
+type Connections = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -147,21 +153,20 @@ impl Endpoint {
         if uri.query().is_some() {
             return Err(malformed("it must not have a query"));
         }
-        let mut connector = HttpConnector::new();
-        connector.enforce_http(false);
-        connector.set_nodelay(true);
-        connector.set_connect_timeout(Some(patience.connect));
         let is_https = uri.scheme_str() == Some("https");
         if identity.is_some() && !is_https {
             return Err(malformed("certificates are configured, so it must begin with https://"));
         }
-        let tls = tls::config(is_https, identity)?;
-        let builder = HttpsConnectorBuilder::new().with_tls_config(tls);
-        let connector = builder.https_or_http().enable_http1().wrap_connector(connector);
-        let client = Client::builder(TokioExecutor::new())
-            .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
-            .build(connector);
-        Ok(Self { base: url.trim_end_matches('/').to_owned(), patience, client })
+        let connections = Arc::new(RwLock::new(connections(patience, is_https, identity)?));
+        Ok(Self { base: url.trim_end_matches('/').to_owned(), patience, connections })
+    }
+
+    /// From now on, new calls trust and show what `identity` says; calls under way end as they are.
+    /// One that cannot be used is refused, and all stays as it is.
+    pub fn set_identity(&self, identity: &Identity) -> Result<(), AddressError> {
+        let renewed = connections(self.patience, true, Some(identity))?;
+        *self.connections.write() = renewed;
+        Ok(())
     }
 
     pub fn url(&self) -> &str {
@@ -214,9 +219,10 @@ impl Endpoint {
         let action = call.action;
         let late = |_| DaemonError::Deadline { action, url: self.base.clone(), after: patience };
         let request = self.request(call)?;
-        let response = timeout_at(deadline, self.client.request(request)).await.map_err(late)?;
+        let connections = self.connections.read().clone();
+        let response = timeout_at(deadline, connections.request(request)).await.map_err(late)?;
         let response = response.map_err(|error| {
-            let (url, why) = (self.base.clone(), chain(&error));
+            let (url, why) = (self.base.clone(), why(&error));
             if error.is_connect() {
                 DaemonError::Connect { action, url, why }
             } else {
@@ -229,7 +235,7 @@ impl Endpoint {
             if error.is::<LengthLimitError>() {
                 DaemonError::Overflow { action, limit: REPLY_BYTES_MAX }
             } else {
-                let why = chain(error.as_ref());
+                let why = why(error.as_ref());
                 DaemonError::Exchange { action, url: self.base.clone(), why }
             }
         })?;
@@ -294,8 +300,28 @@ fn may_repeat(call: &Call, error: &DaemonError) -> bool {
     }
 }
 
+fn connections(
+    patience: Patience,
+    is_https: bool,
+    identity: Option<&Identity>,
+) -> Result<Connections, AddressError> {
+    let mut connector = HttpConnector::new();
+    connector.enforce_http(false);
+    connector.set_nodelay(true);
+    connector.set_connect_timeout(Some(patience.connect));
+    let tls = tls::config(is_https, identity)?;
+    let builder = HttpsConnectorBuilder::new().with_tls_config(tls);
+    let connector = builder.https_or_http().enable_http1().wrap_connector(connector);
+    Ok(Client::builder(TokioExecutor::new())
+        .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
+        .build(connector))
+}
+
 /// hyper hides the cause behind general words.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+fn why(error: &(dyn std::error::Error + 'static)) -> String {
+    if let Some(words) = complaint(error) {
+        return words;
+    }
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -1,5 +1,6 @@
 //! The daemons over HTTP. One [`Endpoint`] speaks every trait of the contract.
 
+mod complaint;
 mod exchange;
 mod tls;
 mod traits;

@@ -1,6 +1,7 @@
 //! Whom we trust over `https`, and how we prove who we are.
 
 use hyper_rustls::ConfigBuilderExt as _;
+use rustls::client::Resumption;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
@@ -30,16 +31,20 @@ pub(super) fn config(
 ) -> Result<ClientConfig, AddressError> {
     let unusable = |why: String| AddressError::Certificates { why };
     let provider = rustls::crypto::ring::default_provider();
+    // Nothing older: it would show our certificate to whoever listens.
     let builder = ClientConfig::builder_with_provider(provider.into())
-        .with_safe_default_protocol_versions()
+        .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(|error| unusable(error.to_string()))?;
     match identity {
         Some(identity) => {
             let (roots, chain, key) = identity.read().map_err(unusable)?;
-            builder
+            let mut config = builder
                 .with_root_certificates(roots)
                 .with_client_auth_cert(chain, key)
-                .map_err(|error| unusable(error.to_string()))
+                .map_err(|error| unusable(format!("certificate and key: {error}")))?;
+            // A session that is resumed shows no certificate, not even one that has expired since.
+            config.resumption = Resumption::disabled();
+            Ok(config)
         }
         None if is_https => Ok(builder
             .with_native_roots()
