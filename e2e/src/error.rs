@@ -29,6 +29,10 @@ pub enum Error {
     #[error("waited {seconds} s for {awaited}, in vain: {seen}")]
     TimedOut { awaited: String, seconds: u64, seen: String },
 
+    /// Of a proxy on purpose: the call was carried out, and nobody hears of it.
+    #[error("the reply was lost on purpose")]
+    ReplyLost,
+
     /// A scenario saw something that must not happen.
     #[error("{0}")]
     Violated(String),

@@ -8,6 +8,7 @@
 //! - [`crash`] kills the scheduler at every call it makes, seen and stopped by a [`proxy`]; [`returns`]
 //!   and [`idle`] measure. Tests play them in small, the tools `crash-points`, `crash-loop`,
 //!   `floor-return` and `idle-cost` in full size.
+//! - [`faults`] come between the scheduler and the API server, one at a time.
 //! - [`replicas`] are several schedulers of which one leads; the tool `failover` ends it again and again.
 //! - [`https_client`] shows what the scheduler's HTTPS answers, and with which certificate.
 //! - [`differential`] asks the scheduler and the real kube-scheduler about the same random Pods.
@@ -24,6 +25,7 @@ pub mod crash;
 pub mod daemons_process;
 pub mod differential;
 pub mod error;
+pub mod faults;
 pub mod figures;
 pub mod https_client;
 pub mod idle;

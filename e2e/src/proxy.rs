@@ -14,11 +14,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, FutureExt as _};
+use futures::stream::{self, StreamExt as _};
 use http::header::{CONNECTION, HOST, TRANSFER_ENCODING};
-use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Bytes, Incoming};
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use hyper::body::{Bytes, Frame, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -68,8 +69,32 @@ pub struct Answer {
 /// What the server makes of a call, once somebody waits for it.
 pub type CarryOut = BoxFuture<'static, Result<Answer>>;
 
-/// Stands in the way of calls and answers. Watches and long polls are not brought before it.
+/// What becomes of a line of a watch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// These are passed back instead, each with its end.
+    Lines(Vec<Bytes>),
+    /// The watch ends here.
+    Cut,
+    /// Nothing more is heard, though the connection stays.
+    Silence,
+}
+
+/// Judges a watch line by line.
+pub type Shaper = Box<dyn FnMut(&[u8]) -> Fate + Send>;
+
+/// Stands in the way of calls and answers. Long polls are not brought before it.
 pub trait Gate: Send + Sync {
+    /// A watch may be answered at once, with a code and a body, …
+    fn refuse_watch(&self, _call: &Call) -> Option<(StatusCode, Bytes)> {
+        None
+    }
+
+    /// … or its lines be changed on their way.
+    fn shape_watch(self: Arc<Self>, _call: &Call) -> Option<Shaper> {
+        None
+    }
+
     /// The call is passed on when `carry_out` is awaited, and the answer passed back when this ends.
     fn pass(self: Arc<Self>, call: Arc<Call>, carry_out: CarryOut) -> CarryOut;
 
@@ -207,7 +232,8 @@ async fn serve_connection(stream: TcpStream, passage: Arc<Passage>) {
                 // From a dead scheduler. The end of its connection ends this.
                 std::future::pending::<()>().await;
             }
-            Ok::<_, Infallible>(passage.pass(request).await)
+            // An error ends the connection without an answer.
+            passage.pass(request).await.ok_or(Error::ReplyLost)
         }
     });
     // The scheduler ended, or was ended: nobody is left to be told.
@@ -215,11 +241,10 @@ async fn serve_connection(stream: TcpStream, passage: Arc<Passage>) {
 }
 
 impl Passage {
-    async fn pass(self: Arc<Self>, request: Request<Incoming>) -> Response<ReplyBody> {
+    /// None: the connection is to be broken off.
+    async fn pass(self: Arc<Self>, request: Request<Incoming>) -> Option<Response<ReplyBody>> {
         let (head, body) = request.into_parts();
-        let Ok(body) = body.collect().await else {
-            return refusal("the call broke off");
-        };
+        let body = body.collect().await.ok()?;
         let mut headers = head.headers;
         for of_one_connection in [HOST, CONNECTION, TRANSFER_ENCODING] {
             headers.remove(of_one_connection);
@@ -233,15 +258,29 @@ impl Passage {
             received: Instant::now(),
         });
         if call.is_watch() || call.is_long_poll() {
-            return match self.send(&call).await {
-                Ok(reply) => reply.map(|body| body.map_err(Into::into).boxed_unsync()),
-                Err(problem) => refusal(&problem.to_string()),
-            };
+            return Some(self.pass_stream(&call).await);
         }
         let carry_out = Arc::clone(&self).carry_out(Arc::clone(&call)).boxed();
         match Arc::clone(&self.gate).pass(call, carry_out).await {
-            Ok(answer) => answer.into_response(),
-            Err(problem) => refusal(&problem.to_string()),
+            Ok(answer) => Some(answer.into_response()),
+            Err(Error::ReplyLost) => None,
+            Err(problem) => Some(refusal(&problem.to_string())),
+        }
+    }
+
+    async fn pass_stream(&self, call: &Call) -> Response<ReplyBody> {
+        if let Some((status, body)) = self.gate.refuse_watch(call).filter(|_| call.is_watch()) {
+            let mut response = Response::new(whole(body));
+            *response.status_mut() = status;
+            return response;
+        }
+        let reply = match self.send(call).await {
+            Ok(reply) => reply,
+            Err(problem) => return refusal(&problem.to_string()),
+        };
+        match Arc::clone(&self.gate).shape_watch(call).filter(|_| call.is_watch()) {
+            Some(shaper) => reply.map(|body| shaped(body, shaper)),
+            None => reply.map(|body| body.map_err(Into::into).boxed_unsync()),
         }
     }
 
@@ -275,6 +314,19 @@ impl Passage {
 }
 
 impl Answer {
+    /// One of the API server's that says no more than its code.
+    pub fn status(code: u16) -> Self {
+        let body = json!({
+            "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code,
+            "message": "by the proxy of the test", "details": { "retryAfterSeconds": 1 },
+        });
+        let mut headers = HeaderMap::new();
+        headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(http::header::RETRY_AFTER, HeaderValue::from_static("1"));
+        let status = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Self { status, headers, body: body.to_string().into() }
+    }
+
     fn into_response(self) -> Response<ReplyBody> {
         let mut response = Response::new(whole(self.body));
         *response.status_mut() = self.status;
@@ -283,6 +335,42 @@ impl Answer {
         response.headers_mut().remove(TRANSFER_ENCODING);
         response
     }
+}
+
+/// The lines of a watch, as the shaper leaves them.
+fn shaped(body: Body, shaper: Shaper) -> ReplyBody {
+    let state = (body.into_data_stream(), shaper, Vec::new(), false);
+    let frames = stream::unfold(state, |(mut chunks, mut shaper, mut rest, over)| async move {
+        if over {
+            return None;
+        }
+        let chunk = chunks.next().await?;
+        let chunk: Bytes = match chunk {
+            Ok(chunk) => chunk,
+            Err(problem) => return Some((Err(problem.into()), (chunks, shaper, rest, true))),
+        };
+        rest.extend_from_slice(&chunk);
+        let (mut out, mut over) = (Vec::new(), false);
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = rest.drain(..=end).collect();
+            match shaper(&line[..end]) {
+                Fate::Lines(lines) => {
+                    for line in lines {
+                        out.extend_from_slice(&line);
+                        out.push(b'\n');
+                    }
+                }
+                Fate::Cut => {
+                    over = true;
+                    break;
+                }
+                Fate::Silence => std::future::pending().await,
+            }
+        }
+        let frame: std::result::Result<_, BoxError> = Ok(Frame::data(Bytes::from(out)));
+        Some((frame, (chunks, shaper, rest, over)))
+    });
+    StreamBody::new(frames).boxed_unsync()
 }
 
 /// The server could not be asked.

@@ -1,0 +1,5 @@
+//! What can go wrong between the scheduler and the API server, one fault at a time, and what must hold
+//! nevertheless. The table is in `tests/faults.rs`.
+
+pub mod gate;
+pub mod site;
