@@ -59,11 +59,13 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     let chosen = backends::choose(&args, &configuration.corridor).await?;
     let client = client::connect(args.kubeconfig.as_deref()).await?;
     let settings = Settings { cluster_name: args.cluster_name.clone(), ..configuration.settings };
-    let controllers = Controllers::new(client.clone(), chosen.backends.clone(), settings);
     let (health, metrics) =
         (Arc::new(Health::default()), Arc::new(Metrics::new(&args.cluster_name)?));
+    let controllers = Controllers::new(client.clone(), chosen.backends.clone(), settings)
+        .counting_tampering(metrics.tampering());
     let config = EngineConfig { seed: args.seed, ..configuration.scheduler.engine };
-    let driver = Driver::new(client, config, metrics.clone(), health.clone());
+    let driver = Driver::new(client, config, metrics.clone(), health.clone())
+        .with_witness(controllers.witness());
     let status = Status {
         health,
         metrics,

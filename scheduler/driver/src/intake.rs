@@ -9,7 +9,6 @@ use crate::binding::Outcome;
 use crate::followed::Followed;
 use crate::health::KindState;
 use crate::run::{Driver, Input};
-use crate::translate;
 use crate::watch::{News, WatchNews};
 use crate::wire::WirePod;
 
@@ -20,7 +19,12 @@ impl Driver {
             Input::BindUnclear(uid) => self.handle(Event::BindUnknown(uid)),
             Input::BindEnded(report) => self.take_bind(*report),
             Input::ConditionWritten { uid, pod } => self.take_condition(uid, pod),
-            Input::UseLost(object) => self.handle(Event::UseLost(object)),
+            Input::UseEnded { object, uid, version } => {
+                self.noted.guard.uses.wrote(&uid, version);
+                if version.is_none() {
+                    self.handle(Event::UseLost(object));
+                }
+            }
             Input::EvictionEnded(report) => self.take_eviction(report),
             Input::WriteEnded => self.slots.end_write(),
         }
@@ -65,7 +69,7 @@ impl Driver {
     /// A Pod from the reply to a call of ours.
     fn take_reply(&mut self, wire: &WirePod) -> Option<model::Pod> {
         let news = self.trackers.of(Kind::Pods).replied(&wire.metadata);
-        let pod = translate::pod(wire)?;
+        let pod = self.noted.pod(wire)?;
         if news {
             self.handle(Event::PodSeen(pod.clone()));
         }
@@ -100,6 +104,7 @@ impl Driver {
                 if is_news {
                     let seen = wire.seen(&mut self.noted);
                     self.handle_some(seen);
+                    self.note_tampering();
                 }
             }
             News::Gone(wire) => {
@@ -116,6 +121,14 @@ impl Driver {
             }
             News::Absent if K::MAY_BE_ABSENT => self.absent(K::KIND),
             News::Absent | News::Failed => self.count_failure(K::KIND),
+        }
+    }
+
+    fn note_tampering(&mut self) {
+        let metrics = &self.metrics;
+        self.noted.guard.collect(|kind| metrics.tampered(kind));
+        for object in std::mem::take(&mut self.noted.overwritten) {
+            self.handle(Event::UseLost(object));
         }
     }
 

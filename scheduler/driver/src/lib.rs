@@ -15,6 +15,7 @@ mod metrics;
 mod questions;
 mod run;
 mod slots;
+mod tampering;
 #[cfg(test)]
 mod tests;
 mod tracker;

@@ -5,10 +5,12 @@ use http::{Method, Request, header};
 use jiff::Timestamp;
 use kube::Client;
 use model::ObjectKind;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::{CALL_TIMEOUT, SERVER_TIMEOUT};
+use crate::tracker::version_number;
 
 /// A condition of ours, with the time since when it says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,12 +44,13 @@ pub(crate) fn conditions(
         .collect()
 }
 
-/// Server-side apply: the controller's fields are not ours to touch.
+/// Server-side apply: the controller's fields are not ours to touch. Returns the object's version as
+/// this leaves it.
 pub(crate) async fn write_use(
     client: &Client,
     used: &ObjectUsed,
     conditions: &[Condition],
-) -> Result<(), kube::Error> {
+) -> Result<u64, kube::Error> {
     let (_, plural) = names(used.object.kind);
     let key = &used.object.key;
     let uri = format!(
@@ -64,10 +67,25 @@ pub(crate) async fn write_use(
         .header(header::CONTENT_TYPE, "application/apply-patch+yaml")
         .body(body(used, conditions).to_string().into_bytes())
         .map_err(kube::Error::HttpError)?;
-    match timeout(CALL_TIMEOUT, client.request_text(request)).await {
-        Ok(reply) => reply.map(drop),
+    match timeout(CALL_TIMEOUT, client.request::<Applied>(request)).await {
+        // One that is no number cannot be compared: nothing that is seen counts as later.
+        Ok(reply) => {
+            reply.map(|it| version_number(Some(&it.metadata.resource_version)).unwrap_or(u64::MAX))
+        }
         Err(elapsed) => Err(kube::Error::Service(elapsed.into())),
     }
+}
+
+/// The reply, as far as it is of interest.
+#[derive(Deserialize)]
+struct Applied {
+    metadata: AppliedMetadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AppliedMetadata {
+    resource_version: String,
 }
 
 fn names(kind: ObjectKind) -> (&'static str, &'static str) {

@@ -8,7 +8,7 @@ use crds::annotations::{
 use model::{Amount, FailurePolicy, Hold, Need, ObjectKey, ObjectKind, ObjectRef};
 
 /// What the annotations ask for: at most one object of each kind, in the order of kinds.
-pub(super) fn needs(annotations: &BTreeMap<String, String>) -> Result<Vec<Need>, Hold> {
+pub(crate) fn needs(annotations: &BTreeMap<String, String>) -> Result<Vec<Need>, Hold> {
     let corridor = need(annotations, ObjectKind::Corridor, CORRIDOR_REF, CORRIDOR_GBPS)?;
     let bundle = need(annotations, ObjectKind::MemoryBundle, MEMORY_BUNDLE_REF, MEMORY_BUNDLE_GBS)?;
     Ok(corridor.into_iter().chain(bundle).collect())
