@@ -12,8 +12,10 @@ use tracing::warn;
 
 use crate::kubernetes::{self, Object};
 
-/// Events on their way at once: a thousand objects may be stripped by one command.
-const EVENTS_MAX: usize = 8;
+/// Events that are written at once, …
+const EVENTS_AT_ONCE: usize = 4;
+/// … and that wait for that: ten thousand objects may be stripped by one command.
+const EVENTS_WAITING_MAX: usize = 256;
 /// Objects that vanished, until the sweep has found what they left: as many as one sweep may meet
 /// without counting them twice.
 const VANISHED_MAX: usize = 1024;
@@ -22,6 +24,7 @@ pub(crate) struct Alarms {
     client: Client,
     counter: Option<IntCounterVec>,
     events: Arc<Semaphore>,
+    waiting: Arc<Semaphore>,
     /// UIDs of objects that we have let go ourselves and that are about to be gone.
     leaving: Mutex<HashSet<String>>,
     /// UIDs of objects that went without us, and were told.
@@ -33,7 +36,8 @@ impl Alarms {
         Self {
             client,
             counter,
-            events: Arc::new(Semaphore::new(EVENTS_MAX)),
+            events: Arc::new(Semaphore::new(EVENTS_AT_ONCE)),
+            waiting: Arc::new(Semaphore::new(EVENTS_WAITING_MAX)),
             leaving: Mutex::default(),
             vanished: Mutex::default(),
         }
@@ -59,12 +63,14 @@ impl Alarms {
         }
         let (of, namespace) = (K::kind(&()), object.namespace().unwrap_or_default());
         warn!(%kind, %of, namespace, name = object.name_any(), message, "tampering");
-        let Ok(permit) = self.events.clone().try_acquire_owned() else { return };
-        let (client, object) = (self.client.clone(), object.clone());
+        let Ok(waiting) = self.waiting.clone().try_acquire_owned() else { return };
+        let (client, object, events) = (self.client.clone(), object.clone(), self.events.clone());
         tokio::spawn(async move {
+            // Never closed, so this is a permit.
+            let permit = events.acquire_owned().await;
             let message = format!("{kind}: {message}");
             kubernetes::post_event(&client, &object, true, TAMPERING_REASON, &message).await;
-            drop(permit);
+            drop((permit, waiting));
         });
     }
 

@@ -23,6 +23,7 @@ pub mod daemons_process;
 pub mod differential;
 pub mod error;
 pub mod figures;
+pub mod hostile;
 pub mod idle;
 pub mod meddler;
 pub mod metrics;

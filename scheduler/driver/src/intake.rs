@@ -20,10 +20,11 @@ impl Driver {
             Input::BindEnded(report) => self.take_bind(*report),
             Input::ConditionWritten { uid, pod } => self.take_condition(uid, pod),
             Input::UseEnded { object, uid, version } => {
-                self.noted.guard.uses.wrote(&uid, version);
-                if version.is_none() {
+                let is_overwritten = self.noted.guard.uses.wrote(&object, &uid, version);
+                if version.is_none() || is_overwritten {
                     self.handle(Event::UseLost(object));
                 }
+                self.note_tampering();
             }
             Input::EvictionEnded(report) => self.take_eviction(report),
             Input::WriteEnded => self.slots.end_write(),

@@ -291,8 +291,9 @@ impl Driver {
     }
 
     fn tell_used(&mut self, used: ObjectUsed) {
+        let has_stray = self.noted.guard.uses.has_stray(&used.uid);
         let before = self.noted.use_conditions.get(&used.uid).map_or(&[][..], Vec::as_slice);
-        let conditions = act::conditions(&used, before, wall_clock());
+        let conditions = act::conditions(&used, before, has_stray, wall_clock());
         self.noted.use_conditions.insert(used.uid.clone(), conditions.clone());
         self.noted.guard.uses.writes(&used.uid, used.facts.in_use, &conditions);
         let drained = used.facts.drained == Some(true);

@@ -57,6 +57,8 @@ fn parse_reference(text: &str) -> Option<ObjectKey> {
     let (namespace, name) = text.split_once('/')?;
     let is_name = |part: &str| {
         (1..=NAME_BYTES_MAX).contains(&part.len())
+            && part.starts_with(|first: char| first.is_ascii_alphanumeric())
+            && part.ends_with(|last: char| last.is_ascii_alphanumeric())
             && part
                 .bytes()
                 .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-.".contains(&b))
@@ -91,7 +93,8 @@ mod tests {
 
     #[test]
     fn says_what_is_wrong_and_where() {
-        let cases: [(&[(&str, &str)], &str); 8] = [
+        let cases: [(&[(&str, &str)], &str); 9] = [
+            (&[(CORRIDOR_REF, "../c1")], "invalid annotation corridoros.io/corridorRef: expected"),
             (&[(CORRIDOR_REF, "c1")], "invalid annotation corridoros.io/corridorRef: expected"),
             (&[(CORRIDOR_REF, "a/b/c")], "invalid annotation corridoros.io/corridorRef: expected"),
             (&[(CORRIDOR_REF, "a/..%2f")], "invalid annotation corridoros.io/corridorRef: "),
