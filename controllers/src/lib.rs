@@ -95,14 +95,14 @@ impl Controllers {
     /// Runs until `stop`. What is under way then is dropped: the next start goes on from there.
     pub async fn run(self, stop: impl Future<Output = ()> + Send) -> Result<(), RunError> {
         let mut stop = std::pin::pin!(stop);
-        let witness = self.witness.clone();
+        let speaking = Speaking(self.witness);
         let alarms = Alarms::new(self.client.clone(), self.tampering);
         let starting = Context::start(
             self.client,
             self.backends,
             self.settings,
             self.metrics,
-            witness.clone(),
+            speaking.0.clone(),
             alarms,
         );
         let context = tokio::select! {
@@ -110,7 +110,7 @@ impl Controllers {
             context = starting => Arc::new(context),
         };
         let mut tasks = all(&context);
-        let outcome = tokio::select! {
+        tokio::select! {
             () = stop => Ok(()),
             ended = tasks.join_next() => {
                 let why = match ended {
@@ -119,10 +119,16 @@ impl Controllers {
                 };
                 Err(RunError::Ended { why })
             }
-        };
-        // Whoever leads next speaks for the objects.
-        witness.forget_promises();
-        outcome
+        }
+    }
+}
+
+/// While this lives the controllers of this process speak for the objects. Then somebody else does.
+struct Speaking(Arc<Witness>);
+
+impl Drop for Speaking {
+    fn drop(&mut self) {
+        self.0.forget_promises();
     }
 }
 

@@ -18,6 +18,7 @@
 )]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 use std::{env, fs};
 
 use e2e::binaries::say;
@@ -77,6 +78,7 @@ async fn for_all<T>(worlds: &[T], act: impl AsyncFn(&T) -> Result<()>) {
 
 #[tokio::test]
 async fn without_policies_nothing_is_lost_or_stolen() {
+    let begun = Instant::now();
     let plane = ControlPlane::start().await.unwrap();
     plane.install_crds().await.unwrap();
     let cluster = plane.cluster().await.unwrap();
@@ -105,21 +107,22 @@ async fn without_policies_nothing_is_lost_or_stolen() {
         let seen = counted(&site, kind).await.unwrap();
         assert!(seen >= expected, "{kind}: {seen} of {expected} after the restart");
     }
-    say("hostile: the restart is over");
+    say(&format!("hostile: the restart is over after {:.0?}", begun.elapsed()));
 
     crowds::of_changes(&site).await.unwrap();
     crowds::of_lies(&site).await.unwrap();
     let crowd = env::var("CORRIDOR_E2E_CROWD").map_or(CROWD, |text| text.parse().unwrap());
     crowds::of_pods(&site, crowd).await.unwrap();
     crowds::of_corridors(&site, crowd).await.unwrap();
+    say(&format!("hostile: all is over after {:.0?}", begun.elapsed()));
 }
 
 /// Builds every world, attacks it, and looks at what came of it.
 async fn play(site: &Site) -> Vec<World> {
     let cases = cases();
     tell(&cases);
-    let neighbour = Neighbour::build(site).await.unwrap();
-    let neighbour = &neighbour;
+    let begun = Instant::now();
+    let neighbour = &Neighbour::build(site).await.unwrap();
     let worlds: Vec<Result<World>> = stream::iter(cases.into_iter().enumerate())
         .map(|(number, case)| World::build(site, neighbour, case, number))
         .buffer_unordered(AT_ONCE)
@@ -129,7 +132,7 @@ async fn play(site: &Site) -> Vec<World> {
     let scraped = site.scheduler.metrics().await.unwrap();
     let wolf = sum(&scraped, "corridor_tampering_total", &[]);
     assert!(wolf < 1.0, "{wolf} tamperings before there was any");
-    say("hostile: every world is built");
+    say(&format!("hostile: every world is built after {:.0?}", begun.elapsed()));
     for_all(&worlds, async |world| {
         world.attack(site).await?;
         world.judge_living(site).await
@@ -143,7 +146,7 @@ async fn play(site: &Site) -> Vec<World> {
     let stolen = sum(&scraped, "corridor_reserved_gbps", &["namespace=\"neighbour\""]);
     assert!(stolen < 0.001, "{stolen} Gbps of the neighbour's are reserved");
     ensure_clean_log(site);
-    say("hostile: every attack is over");
+    say(&format!("hostile: every attack is over after {:.0?}", begun.elapsed()));
     worlds
 }
 
