@@ -109,6 +109,7 @@ async fn without_policies_nothing_is_lost_or_stolen() {
     }
     say(&format!("hostile: the restart is over after {:.0?}", begun.elapsed()));
 
+    crowds::of_an_early_release(&site).await.unwrap();
     crowds::of_changes(&site).await.unwrap();
     crowds::of_lies(&site).await.unwrap();
     let crowd = env::var("CORRIDOR_E2E_CROWD").map_or(CROWD, |text| text.parse().unwrap());

@@ -3,14 +3,15 @@
 use std::time::{Duration, Instant};
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::world::{until_bound, until_held};
 use crate::binaries::say;
-use crate::error::{Result, ensure};
+use crate::error::{Doing as _, Result, ensure};
 use crate::metrics::sum;
 use crate::objects::custom::{Custom, CustomKind};
-use crate::objects::pods::PodTemplate;
+use crate::objects::pods::{PodTemplate, delete_pod};
 use crate::site::Site;
 
 /// Enough to keep the API server busy, not so many that others wait for it.
@@ -19,6 +20,7 @@ const CREATING_AT_ONCE: usize = 24;
 /// the rest is room for a machine that is busy with the crowd itself.
 const PROMPT: Duration = Duration::from_secs(10);
 const FLAPS: u32 = 50;
+const FORGERIES: usize = 5;
 /// A daemon that lies is listened to for so long.
 const LISTENING: Duration = Duration::from_millis(500);
 
@@ -115,6 +117,33 @@ pub async fn of_changes(site: &Site) -> Result<()> {
         ensure(counted <= f64::from(FLAPS + 1), || format!("{metric} is {counted}"))?;
     }
     Ok(())
+}
+
+/// Somebody says in the scheduler's place that nobody uses an object any more, while it waits for just
+/// that to be released: it is released when its user is gone, and not before.
+pub async fn of_an_early_release(site: &Site) -> Result<()> {
+    let object = bystander(site, "in-a-hurry").await?;
+    let most = PodTemplate::small().refer(&object, Some("60"));
+    most.create(site.admin(), "in-a-hurry", "user").await?;
+    until_bound(site, "in-a-hurry", "user").await?;
+    object.delete().await?;
+    object.until_phase("Releasing").await?;
+    let drained = json!({
+        "type": "Drained", "status": "True", "reason": "Forged", "message": "",
+        "observedGeneration": 999, "lastTransitionTime": "2026-01-01T00:00:00Z",
+    });
+    let forged = Patch::Merge(json!({ "status": { "inUse": 0, "conditions": [drained] } }));
+    let params = PatchParams::default();
+    for _ in 0..FORGERIES {
+        let patched = object.api.patch_status(&object.name, &params, &forged);
+        patched.await.doing("forging a status")?;
+        tokio::time::sleep(LISTENING / 5).await;
+        let held = site.allocations_of(&object).await?;
+        ensure(held.len() == 1, || "an object in use was released".into())?;
+    }
+    delete_pod(site.admin(), "in-a-hurry", "user").await?;
+    object.until_gone().await?;
+    site.until_allocations(&object, "none", <[Value]>::is_empty).await.map(drop)
 }
 
 /// Telemetry that is no number, or one that cannot be: nobody is bound by it, and the status never
