@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crds::AttestationPolicy;
+use crds::{AttestationPolicy, Witness};
 use daemons::corrd::CorridorTelemetry;
 use daemons::memqosd::BundleTelemetry;
 use kube::Client;
@@ -15,6 +15,7 @@ use tracing::warn;
 use crate::board::{Board, Inventory, Roster, Wakes};
 use crate::metrics::Metrics;
 use crate::settings::{Backends, Settings};
+use crate::tampering::Alarms;
 use crate::{kubernetes, line};
 
 pub(crate) struct Context {
@@ -33,6 +34,9 @@ pub(crate) struct Context {
     pub corridor_wakes: Wakes,
     pub bundle_wakes: Wakes,
     pub policy_wakes: Wakes,
+    /// What this half and the driver really say, where both run in one process.
+    pub witness: Arc<Witness>,
+    pub alarms: Alarms,
 }
 
 impl Context {
@@ -42,6 +46,8 @@ impl Context {
         backends: Backends,
         settings: Settings,
         metrics: Arc<Metrics>,
+        witness: Arc<Witness>,
+        alarms: Alarms,
     ) -> Self {
         let mut failures = 0;
         let cluster_uid = loop {
@@ -69,6 +75,8 @@ impl Context {
             corridor_wakes: Wakes::default(),
             bundle_wakes: Wakes::default(),
             policy_wakes: Wakes::default(),
+            witness,
+            alarms,
         }
     }
 }

@@ -52,6 +52,9 @@ pub(crate) trait Controller: Send + Sync + 'static {
     /// An object that was not there before.
     fn met(_context: &Context, _uid: &str) {}
 
+    /// An object is gone for good, and not because its whole kind is: called before [`Self::gone`].
+    fn vanished(_context: &Context, _object: &Self::Object) {}
+
     /// An object is gone for good.
     fn gone(_context: &Context, _object: &Self::Object) {}
 
@@ -234,7 +237,7 @@ impl<C: Controller> Harness<C> {
             }
             News::Absent => {
                 for key in self.objects.keys().cloned().collect::<Vec<_>>() {
-                    self.gone(&key, None);
+                    self.forget(&key);
                 }
                 self.is_synced = true;
             }
@@ -283,6 +286,13 @@ impl<C: Controller> Harness<C> {
         if uid.is_some_and(|uid| uid != held_uid) {
             return;
         }
+        C::vanished(&self.context, &held.object);
+        self.forget(key);
+    }
+
+    fn forget(&mut self, key: &Key) {
+        let Some(held) = self.objects.get(key) else { return };
+        let held_uid = held.object.uid().unwrap_or_default();
         C::gone(&self.context, &held.object);
         self.by_uid.remove(&held_uid);
         self.objects.remove(key);

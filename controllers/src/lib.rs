@@ -25,12 +25,15 @@ mod memory_bundle;
 mod metrics;
 mod settings;
 mod sweep;
+mod tampering;
 mod watch;
 
 use std::fmt;
 use std::sync::Arc;
 
+use crds::Witness;
 use kube::Client;
+use prometheus::IntCounterVec;
 use thiserror::Error;
 use tokio::task::JoinSet;
 
@@ -45,6 +48,7 @@ use crate::memory_bundle::Bundles;
 pub use crate::memory_bundle::floor_at;
 pub use crate::metrics::Metrics;
 pub use crate::settings::{Backends, Settings};
+use crate::tampering::Alarms;
 
 /// All controllers, ready to run.
 pub struct Controllers {
@@ -52,6 +56,8 @@ pub struct Controllers {
     backends: Backends,
     settings: Settings,
     metrics: Arc<Metrics>,
+    tampering: Option<IntCounterVec>,
+    witness: Arc<Witness>,
 }
 
 impl fmt::Debug for Controllers {
@@ -66,7 +72,19 @@ impl fmt::Debug for Controllers {
 impl Controllers {
     pub fn new(client: Client, backends: Backends, settings: Settings) -> Self {
         let metrics = Arc::new(Metrics::new(&settings.cluster_name));
-        Self { client, backends, settings, metrics }
+        Self { client, backends, settings, metrics, tampering: None, witness: Arc::default() }
+    }
+
+    /// Where tampering is counted, by kind.
+    #[must_use]
+    pub fn counting_tampering(mut self, counter: IntCounterVec) -> Self {
+        self.tampering = Some(counter);
+        self
+    }
+
+    /// For the driver of the same process: what the controllers really say, and what it says itself.
+    pub fn witness(&self) -> Arc<Witness> {
+        self.witness.clone()
     }
 
     /// The series that the controllers keep, to be served by whoever runs them.
@@ -78,11 +96,15 @@ impl Controllers {
     /// goes on from there.
     pub async fn run(&self, stop: impl Future<Output = ()> + Send) -> Result<(), RunError> {
         let mut stop = std::pin::pin!(stop);
+        let speaking = Speaking(self.witness.clone());
+        let alarms = Alarms::new(self.client.clone(), self.tampering.clone());
         let starting = Context::start(
             self.client.clone(),
             self.backends.clone(),
             self.settings.clone(),
             self.metrics.clone(),
+            speaking.0.clone(),
+            alarms,
         );
         let context = tokio::select! {
             () = &mut stop => return Ok(()),
@@ -102,6 +124,15 @@ impl Controllers {
         tasks.shutdown().await;
         self.metrics.forget_objects();
         ended
+    }
+}
+
+/// While this lives the controllers of this process speak for the objects. Then somebody else does.
+struct Speaking(Arc<Witness>);
+
+impl Drop for Speaking {
+    fn drop(&mut self) {
+        self.0.forget_promises();
     }
 }
 

@@ -62,7 +62,10 @@ async fn round<K: Kind>(
             continue;
         }
         match K::release(context, orphan.id(), orphan.owner()).await {
-            Ok(released) => info!(id = orphan.id(), owner = %orphan.owner(), ?released, "swept"),
+            Ok(released) => {
+                info!(id = orphan.id(), owner = %orphan.owner(), ?released, "swept");
+                context.alarms.orphaned(orphan.owner().object_uid());
+            }
             Err(error) => {
                 warn!(id = orphan.id(), %error, "an orphan could not be released");
                 next.insert(name);

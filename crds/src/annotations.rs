@@ -30,6 +30,9 @@ pub const LEADER: &str = "corridoros.io/leader";
 
 // What is set on our own objects.
 
+/// The intent to allocate, written before a daemon is asked: whoever comes after a crash asks for the
+/// same again.
+pub const ALLOCATION_INTENT: &str = "corridoros.io/allocationIntent";
 /// The attestation ticket of a Corridor or MemoryBundle.
 pub const ATTESTATION_TICKET: &str = "corridoros.io/attestationTicket";
 /// `"true"` releases an object that is still in use.
@@ -40,3 +43,6 @@ pub const OVERRIDE: &str = "corridoros.io/override";
 
 /// Every result annotation: only the scheduler may write these.
 pub const RESULTS: [&str; 5] = [CORRIDOR_ID, FFM_HANDLE, ATTESTATION_TICKET_HASH, GRANT, LEADER];
+
+/// What only the controllers may write on our own objects.
+pub const KEPT_BY_CONTROLLERS: [&str; 2] = [ALLOCATION_INTENT, ATTESTATION_TICKET];

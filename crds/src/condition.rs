@@ -17,6 +17,9 @@ pub const DRAINED: &str = "Drained";
 /// More is granted than the object can serve now. Written by the driver.
 pub const OVERSUBSCRIBED: &str = "Oversubscribed";
 
+/// What the controllers write; the others are the driver's.
+pub const OF_CONTROLLERS: [&str; 3] = [READY, ATTESTED, UPDATE_PENDING];
+
 /// Reasons of `Ready=False`.
 pub mod not_ready {
     pub const BACKEND_NOT_CONFIGURED: &str = "BackendNotConfigured";

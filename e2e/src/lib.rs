@@ -27,6 +27,7 @@ pub mod differential;
 pub mod error;
 pub mod faults;
 pub mod figures;
+pub mod hostile;
 pub mod https_client;
 pub mod idle;
 pub mod meddler;

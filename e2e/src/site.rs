@@ -34,6 +34,8 @@ pub struct SiteOptions {
     pub corridor_args: Value,
     /// Whether the scheduler reaches the daemons only through a [`Meddler`].
     pub meddled: bool,
+    /// Whether somebody tampers with what is the scheduler's own. Else its log must not say so.
+    pub tampered: bool,
 }
 
 /// Everything runs; all of it ends when this is dropped.
@@ -46,6 +48,7 @@ pub struct Site {
     pub daemons: DaemonsProcess,
     /// Never started: the folder of the configuration, which goes with the test process.
     files: Supervised,
+    is_tampered: bool,
     /// What the owners of this cluster's allocations begin with.
     pub owner_prefix: String,
 }
@@ -64,16 +67,23 @@ impl Site {
             if options.meddled { Some(Meddler::start(daemons.port()).await?) } else { None };
         let scheduler = start_scheduler(cluster, &daemons, meddler.as_ref(), &files).await?;
         let owner_prefix = format!("{}/", cluster_uid(cluster.admin()).await?);
-        Ok(Self { cluster: cluster.clone(), scheduler, meddler, daemons, files, owner_prefix })
+        let (cluster, is_tampered) = (cluster.clone(), options.tampered);
+        Ok(Self { cluster, scheduler, meddler, daemons, files, is_tampered, owner_prefix })
     }
 
     pub fn admin(&self) -> &Client {
         self.cluster.admin()
     }
 
+    /// Ends the scheduler without a chance to do anything more, and leaves the site without one.
+    pub async fn kill_scheduler(&mut self) -> Result<()> {
+        self.scheduler.kill9_in_place().await
+    }
+
     /// Starts the scheduler anew, with the same configuration. The former one must have ended.
     pub async fn restart_scheduler(&mut self) -> Result<()> {
         self.scheduler.kill9_in_place().await?;
+        self.ensure_no_wolf();
         let (daemons, meddler) = (&self.daemons, self.meddler.as_ref());
         self.scheduler = start_scheduler(&self.cluster, daemons, meddler, &self.files).await?;
         Ok(())
@@ -164,6 +174,22 @@ impl Site {
         let seen = until(&events, &awaited, PATIENCE, |seen| seen.values().any(is_it)).await?;
         let found = seen.into_values().find(is_it);
         found.ok_or_else(|| Error::malformed(awaited, "it vanished"))
+    }
+}
+
+impl Site {
+    /// A scheduler that tells of tampering where there was none would soon be heeded by nobody.
+    fn ensure_no_wolf(&self) {
+        let log = self.scheduler.log();
+        let wolf = log.lines().find(|line| line.contains("\"message\":\"tampering"));
+        let is_fine = self.is_tampered || wolf.is_none() || std::thread::panicking();
+        assert!(is_fine, "the scheduler cries wolf: {wolf:?}");
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.ensure_no_wolf();
     }
 }
 

@@ -49,10 +49,11 @@ const ACTORS: [(&str, &str); 9] = [
     ("replicaset-controller", "system:serviceaccount:kube-system:replicaset-controller"),
 ];
 
-const POLICIES: [&str; 4] = [
+const POLICIES: [&str; 5] = [
     "corridor-leader-fence",
     "corridor-object-metadata",
     "corridor-object-status",
+    "corridor-placed-pods",
     "corridor-result-annotations",
 ];
 

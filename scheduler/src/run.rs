@@ -68,12 +68,14 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     let client = client::fenced(&access, &candidacy.fence)?;
     tokio::spawn(account::look(client::unfenced(&access)?));
     let settings = Settings { cluster_name: args.cluster_name.clone(), ..configuration.settings };
-    let controllers = Controllers::new(client.clone(), chosen.backends.clone(), settings);
     let (health, metrics) =
         (Arc::new(Health::default()), Arc::new(Metrics::new(&args.cluster_name)?));
+    let controllers = Controllers::new(client.clone(), chosen.backends.clone(), settings)
+        .counting_tampering(metrics.tampering());
     let config = EngineConfig { seed: args.seed, ..configuration.scheduler.engine };
     let tenure = candidacy.tenure.clone();
-    let driver = Driver::new(client, tenure.clone(), config, metrics.clone(), health.clone());
+    let driver = Driver::new(client, tenure.clone(), config, metrics.clone(), health.clone())
+        .with_witness(controllers.witness());
     let status = Status {
         health,
         metrics,

@@ -8,7 +8,7 @@ mod status;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crds::AttestationPolicy;
+use crds::{AttestationPolicy, AttestationPolicyStatus, TAMPERINGS_TOLD_MAX, Tampering};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
@@ -20,9 +20,17 @@ use crate::line::Again;
 
 pub(crate) struct PolicyController;
 
+/// What is remembered of a policy between passes.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    /// The status as we wrote it last, with its version.
+    written: Option<(u64, AttestationPolicyStatus)>,
+    told: u8,
+}
+
 impl Controller for PolicyController {
     type Object = AttestationPolicy;
-    type Memory = ();
+    type Memory = Memory;
 
     fn wakes(context: &Context) -> &Wakes {
         &context.policy_wakes
@@ -31,24 +39,33 @@ impl Controller for PolicyController {
     async fn pass(
         context: Arc<Context>,
         object: Arc<AttestationPolicy>,
-        (): (),
+        mut memory: Memory,
         _turn: Turn,
     ) -> Pass<Self> {
         let interval = context.settings.audit_interval;
-        let Op::Audit = plan(&object, interval, Timestamp::now()) else {
-            return Pass { object: None, memory: (), again: Again::After(interval) };
-        };
+        let is_overwritten = context.backends.attestd.is_some() && memory.is_overwritten(&object);
+        if is_overwritten {
+            let message = "its status was written by somebody else";
+            memory.told = memory.told.saturating_add(1);
+            let is_told = memory.told <= TAMPERINGS_TOLD_MAX;
+            context.alarms.raise(&*object, Tampering::Status, message, is_told);
+        }
+        let is_due = plan(&object, interval, Timestamp::now()) == Op::Audit;
+        if !is_due && !is_overwritten {
+            return Pass { object: None, memory, again: Again::After(interval) };
+        }
         let done = match observe::observe(&context, &object).await {
             Ok(seen) => apply::apply(&context, &object, &seen).await,
             Err(error) => Err(error),
         };
         match done {
             Ok(written) => {
-                Pass { object: Some(written), memory: (), again: Again::After(interval) }
+                memory.written = written.status.clone().map(|it| (version(&written), it));
+                Pass { object: Some(written), memory, again: Again::After(interval) }
             }
             Err(error) => {
                 tracing::warn!(policy = object.name_any(), %error, "no audit");
-                Pass { object: None, memory: (), again: Again::Failed }
+                Pass { object: None, memory, again: Again::Failed }
             }
         }
     }
@@ -69,4 +86,16 @@ impl Controller for PolicyController {
         context.corridor_wakes.wake_all();
         context.bundle_wakes.wake_all();
     }
+}
+
+impl Memory {
+    /// Whether what is shown is later than our last write, and says something else.
+    fn is_overwritten(&self, object: &AttestationPolicy) -> bool {
+        let later = self.written.as_ref().filter(|(ours, _)| *ours < version(object));
+        later.is_some_and(|(_, ours)| object.status.as_ref() != Some(ours))
+    }
+}
+
+fn version(object: &AttestationPolicy) -> u64 {
+    object.resource_version().and_then(|it| it.parse().ok()).unwrap_or(0)
 }

@@ -5,6 +5,7 @@ mod observe;
 mod plan;
 mod status;
 
+use crds::Promised;
 use daemons::attestd::DeviceKind;
 use daemons::corrd::{self, CorridorRequest, CorridorTelemetry, Lease};
 use daemons::{Owner, Released, Reply};
@@ -134,6 +135,18 @@ impl Kind for Corridors {
 
     fn drift(object: &crds::Corridor, next: &crds::CorridorStatus) -> Drift {
         status::drift(object, next)
+    }
+
+    fn own_status(object: &crds::Corridor) -> crds::CorridorStatus {
+        status::own(object)
+    }
+
+    fn with_own_status(object: &crds::Corridor, own: &crds::CorridorStatus) -> crds::Corridor {
+        status::with_own(object, own)
+    }
+
+    fn promised(status: &crds::CorridorStatus, ticket: Option<String>) -> Promised {
+        status::promised(status, ticket)
     }
 
     fn list<'a>(context: &'a Context, owner_prefix: &'a str) -> Reply<'a, Vec<corrd::Corridor>> {

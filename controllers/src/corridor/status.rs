@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crds::condition::{self, not_ready};
-use crds::{CorridorStatus, CorridorTelemetry as Readings};
+use crds::{CorridorStatus, CorridorTelemetry as Readings, Promised};
 use daemons::corrd::{Corridor, CorridorTelemetry, RecalibrationRequest};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -172,6 +172,35 @@ pub(super) fn status_unknown(object: &crds::Corridor, common: Common) -> Corrido
         floor_gbps: old.floor_gbps,
         telemetry: old.telemetry,
         ..status(None, None, common)
+    }
+}
+
+/// The part that is the controllers' to write.
+pub(super) fn own(object: &crds::Corridor) -> CorridorStatus {
+    let mut own = object.status.clone().unwrap_or_default();
+    (own.in_use, own.in_use_by) = (None, Vec::new());
+    own.conditions.retain(|it| condition::OF_CONTROLLERS.contains(&it.type_.as_str()));
+    own
+}
+
+pub(super) fn with_own(object: &crds::Corridor, own: &CorridorStatus) -> crds::Corridor {
+    let shown = object.status.clone().unwrap_or_default();
+    let mut restored =
+        CorridorStatus { in_use: shown.in_use, in_use_by: shown.in_use_by, ..own.clone() };
+    let others = shown.conditions.into_iter();
+    restored
+        .conditions
+        .extend(others.filter(|it| !condition::OF_CONTROLLERS.contains(&it.type_.as_str())));
+    crds::Corridor { status: Some(restored), ..object.clone() }
+}
+
+pub(super) fn promised(status: &CorridorStatus, ticket: Option<String>) -> Promised {
+    Promised {
+        phase: status.phase,
+        handle: status.corridor_id.clone(),
+        floor: status.floor_gbps,
+        measured: status.achievable_gbps,
+        ticket,
     }
 }
 

@@ -10,7 +10,6 @@ use kube::ResourceExt;
 use serde_json::json;
 use tracing::info;
 
-use super::facts::INTENT;
 use super::kind::{Allocation, Kind};
 use super::observe::Found;
 use super::plan::{Op, Step};
@@ -54,11 +53,12 @@ pub(crate) async fn apply<K: Kind>(
             if !found.facts.has_finalizer {
                 finalizers.push(K::FINALIZER.to_owned());
             }
-            let annotations = json!({ INTENT: intent.to_annotation() });
+            let annotations = json!({ annotations::ALLOCATION_INTENT: intent.to_annotation() });
             let metadata = json!({ "finalizers": finalizers, "annotations": annotations });
             Ok(Some(kubernetes::patch_metadata(&context.client, object, metadata).await?))
         }
         Op::DropFinalizer => {
+            context.alarms.lets_go(&found.facts.uid);
             let finalizers = object.finalizers().iter().filter(|it| *it != K::FINALIZER);
             let metadata = json!({ "finalizers": finalizers.collect::<Vec<_>>() });
             Ok(Some(kubernetes::patch_metadata(&context.client, object, metadata).await?))
@@ -196,6 +196,7 @@ async fn attest<K: Kind>(
     attestation::verify(requirement, keys, holder, device, ticket, Some(&nonce), now)
         .map_err(|fault| refuse(fault.to_string(), fault.reason()))?;
     context.metrics.attestation_passed(&facts.namespace, device);
+    context.witness.promises_ticket(&facts.uid, ticket);
     let annotations = json!({ annotations::ATTESTATION_TICKET: ticket });
     let metadata = json!({ "annotations": annotations });
     Ok(kubernetes::patch_metadata(&context.client, object, metadata).await?)

@@ -6,10 +6,6 @@ use crds::{Phase, annotations, condition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde::{Deserialize, Serialize};
 
-/// The intent to allocate, written before a daemon is asked: whoever comes after a crash asks for
-/// the same again.
-pub(crate) const INTENT: &str = "corridoros.io/allocationIntent";
-
 /// What is about to be asked of a daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -73,7 +69,9 @@ impl Facts {
             generation,
             is_deleting: metadata.deletion_timestamp.is_some(),
             has_finalizer: metadata.finalizers.iter().flatten().any(|it| it == finalizer),
-            intent: annotations.get(INTENT).and_then(|it| serde_json::from_str(it).ok()),
+            intent: annotations
+                .get(annotations::ALLOCATION_INTENT)
+                .and_then(|it| serde_json::from_str(it).ok()),
             ticket: annotations.get(annotations::ATTESTATION_TICKET).cloned(),
             is_in_use: in_use.is_some_and(|count| count > 0),
             is_drained,

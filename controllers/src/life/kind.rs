@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use crds::Phase;
+use crds::{Phase, Promised};
 use daemons::attestd::DeviceKind;
 use daemons::corrd::Lease;
 use daemons::{DaemonError, Owner, Released, Reply};
@@ -53,6 +53,12 @@ pub(crate) trait Kind: Send + Sync + 'static {
     // Pure.
 
     fn facts(object: &Self::Object) -> Facts;
+    /// The part of the status that is the controllers' to write.
+    fn own_status(object: &Self::Object) -> Self::Status;
+    /// The object with this in the place of what its status says there.
+    fn with_own_status(object: &Self::Object, own: &Self::Status) -> Self::Object;
+    /// What Pods are placed by.
+    fn promised(status: &Self::Status, ticket: Option<String>) -> Promised;
     fn validate(object: &Self::Object) -> Result<(), String>;
     fn demands_attestation(object: &Self::Object) -> bool;
     fn request(

@@ -8,6 +8,7 @@
 mod apply;
 mod calm;
 mod facts;
+mod guard;
 mod kind;
 mod observe;
 mod plan;
@@ -62,9 +63,14 @@ impl<K: Kind> Controller for LifeController<K> {
         K::roster(context).enter(uid);
     }
 
+    fn vanished(context: &Context, object: &K::Object) {
+        guard::vanished::<K>(context, object);
+    }
+
     fn gone(context: &Context, object: &K::Object) {
         if let Some(uid) = object.meta().uid.as_deref() {
             K::roster(context).leave(uid);
+            context.witness.forget(uid);
         }
         K::forget_metrics(context, object);
     }

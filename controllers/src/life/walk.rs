@@ -10,11 +10,13 @@ use crds::Phase;
 use crds::condition::not_ready;
 use daemons::Owner;
 use jiff::Timestamp;
+use kube::Resource as _;
 use tracing::{debug, warn};
 
 use super::apply::{Failure, apply, trouble};
 use super::calm::Calm;
 use super::facts::Facts;
+use super::guard::{Guard, put_right};
 use super::kind::{Allocation, Common, Drift, Health, Kind};
 use super::observe::{Found, LISTING_AGE_MAX, Listing, observe};
 use super::plan::{self, Op, Plan, Step};
@@ -46,6 +48,8 @@ pub(crate) struct Memory<K: Kind> {
     pub last_op: Option<Op<K::Change>>,
     /// Readings are not written before.
     pub routine_at: Option<Timestamp>,
+    /// What was written, so that what others write is noticed.
+    pub guard: Guard<K::Status>,
 }
 
 impl<K: Kind> Default for Memory<K> {
@@ -59,6 +63,7 @@ impl<K: Kind> Default for Memory<K> {
             generation: 0,
             last_op: None,
             routine_at: None,
+            guard: Guard::default(),
         }
     }
 }
@@ -73,6 +78,7 @@ pub(crate) async fn walk<K: Kind>(
         Ok(done) => done,
         // It went while this pass was under way: there is nothing left to write to.
         Err(kube::Error::Api(status)) if status.code == 404 => {
+            context.witness.forget(object.meta().uid.as_deref().unwrap_or_default());
             (None, Again::After(LISTING_AGE_MAX))
         }
         Err(error) => {
@@ -93,7 +99,9 @@ async fn step<K: Kind>(
     context.policies.synced().await;
     memory.calm = None;
     let now = Timestamp::now();
-    let facts = K::facts(object);
+    let right = put_right::<K>(context, object, &mut memory.guard).await?;
+    let object = right.as_ref().unwrap_or(object);
+    let facts = facts::<K>(context, object);
     // Ours no longer, or never: nothing is touched.
     if facts.is_deleting && !facts.has_finalizer {
         return Ok((None, Again::After(LISTING_AGE_MAX)));
@@ -153,6 +161,17 @@ async fn step<K: Kind>(
     Ok((done.0.or(said), done.1))
 }
 
+/// What the object says, with the driver's own word about its use where there is one.
+fn facts<K: Kind>(context: &Context, object: &K::Object) -> Facts {
+    let mut facts = K::facts(object);
+    if let Some(used) = context.witness.used(&facts.uid) {
+        let drained = used.and_then(|used| used.drained_generation);
+        facts.is_in_use = used.map_or(facts.is_in_use, |used| used.is_in_use);
+        facts.is_drained = drained.is_some_and(|generation| generation >= facts.generation);
+    }
+    facts
+}
+
 /// Does what was planned, and says so if it fails.
 #[expect(clippy::too_many_arguments, reason = "one pass in two functions")]
 async fn act<K: Kind>(
@@ -173,6 +192,9 @@ async fn act<K: Kind>(
     match apply::<K>(context, object, found, op, memory, now).await {
         Ok(changed) => {
             memory.trouble = None;
+            if let Some(changed) = &changed {
+                memory.guard.wrote_metadata(changed.meta(), K::FINALIZER);
+            }
             let again = match op {
                 // Gone, as far as we are concerned: nothing more is touched.
                 Op::DropFinalizer => Again::After(LISTING_AGE_MAX),
@@ -267,7 +289,14 @@ async fn say<K: Kind>(
         memory.routine_at = next_routine;
     }
     let is_due = memory.routine_at.is_none_or(|at| now >= at);
-    if drift == Drift::None || (drift == Drift::Reading && !is_due) {
+    let is_worth_it = drift == Drift::Turning || (drift == Drift::Reading && is_due);
+    let is_overwritten = memory.guard.is_overwritten;
+    let stands = memory.guard.own_status().filter(|_| !is_worth_it && !is_overwritten);
+    if found.seen.has_backend {
+        let promised = K::promised(stands.unwrap_or(&next), facts.ticket.clone());
+        context.witness.promises(&facts.uid, promised);
+    }
+    if !is_worth_it && !is_overwritten {
         return Ok(None);
     }
     let value = serde_json::to_value(&next).map_err(kube::Error::SerdeError)?;
@@ -277,6 +306,7 @@ async fn say<K: Kind>(
         kubernetes::apply_status_unless_changed(&context.client, object, value).await?
     };
     memory.routine_at = next_routine;
+    memory.guard.wrote_status(written.meta(), K::own_status(&written));
     count_denial(context, facts, &found.seen.trust, &verdict);
     tell::<K>(context, &written, facts.phase, &facts.conditions, &verdict).await;
     Ok(Some(written))

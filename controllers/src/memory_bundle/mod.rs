@@ -6,6 +6,7 @@ mod observe;
 mod plan;
 mod status;
 
+use crds::Promised;
 use daemons::attestd::DeviceKind;
 use daemons::corrd::Lease;
 use daemons::memqosd::{Bundle, BundleRequest, BundleTelemetry};
@@ -135,6 +136,21 @@ impl Kind for Bundles {
 
     fn next_change(object: &crds::MemoryBundle, now: Timestamp) -> Option<Timestamp> {
         floor::next_change(&object.spec, now)
+    }
+
+    fn own_status(object: &crds::MemoryBundle) -> crds::MemoryBundleStatus {
+        status::own(object)
+    }
+
+    fn with_own_status(
+        object: &crds::MemoryBundle,
+        own: &crds::MemoryBundleStatus,
+    ) -> crds::MemoryBundle {
+        status::with_own(object, own)
+    }
+
+    fn promised(status: &crds::MemoryBundleStatus, ticket: Option<String>) -> Promised {
+        status::promised(status, ticket)
     }
 
     fn list<'a>(context: &'a Context, owner_prefix: &'a str) -> Reply<'a, Vec<Bundle>> {

@@ -1,7 +1,7 @@
 //! Pure: how a bundle does, and what its status says.
 
-use crds::MemoryBundleStatus;
-use crds::condition::not_ready;
+use crds::condition::{self, not_ready};
+use crds::{MemoryBundleStatus, Promised};
 use daemons::memqosd::{Bundle, BundleTelemetry};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -90,6 +90,38 @@ pub(super) fn drift(object: &crds::MemoryBundle, next: &MemoryBundleStatus) -> D
     let conditions = conditions_drift(&old.conditions, &next.conditions);
     let readings = readings_moved(old, next, floor);
     conditions.max(if readings { Drift::Reading } else { Drift::None })
+}
+
+/// The part that is the controllers' to write.
+pub(super) fn own(object: &crds::MemoryBundle) -> MemoryBundleStatus {
+    let mut own = object.status.clone().unwrap_or_default();
+    (own.in_use, own.in_use_by) = (None, Vec::new());
+    own.conditions.retain(|it| condition::OF_CONTROLLERS.contains(&it.type_.as_str()));
+    own
+}
+
+pub(super) fn with_own(
+    object: &crds::MemoryBundle,
+    own: &MemoryBundleStatus,
+) -> crds::MemoryBundle {
+    let shown = object.status.clone().unwrap_or_default();
+    let mut restored =
+        MemoryBundleStatus { in_use: shown.in_use, in_use_by: shown.in_use_by, ..own.clone() };
+    let others = shown.conditions.into_iter();
+    restored
+        .conditions
+        .extend(others.filter(|it| !condition::OF_CONTROLLERS.contains(&it.type_.as_str())));
+    crds::MemoryBundle { status: Some(restored), ..object.clone() }
+}
+
+pub(super) fn promised(status: &MemoryBundleStatus, ticket: Option<String>) -> Promised {
+    Promised {
+        phase: status.phase,
+        handle: status.ffm_handle.clone(),
+        floor: status.floor_gbs,
+        measured: status.achieved_gbs,
+        ticket,
+    }
 }
 
 /// Whether a sample is worth a write, phase and conditions aside.

@@ -116,12 +116,21 @@ impl ControlPlane {
 }
 
 /// One for each policy: they are not heeded at the same moment.
-fn probes() -> [(DryRun, &'static str); 3] {
+fn probes() -> [(DryRun, &'static str); 4] {
     let granted = json!({
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": { "name": PROBE, "annotations": { "corridoros.io/grant": "{}" } },
         "spec": { "containers": [{ "name": "main", "image": "never-pulled:1" }] },
+    });
+    let placed = json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": { "name": PROBE, "annotations": { "corridoros.io/corridorRef": "a/b" } },
+        "spec": {
+            "nodeName": "node-1",
+            "containers": [{ "name": "main", "image": "never-pulled:1" }],
+        },
     });
     let attested = json!({
         "apiVersion": "corridoros.io/v1alpha1",
@@ -137,6 +146,10 @@ fn probes() -> [(DryRun, &'static str); 3] {
         (
             DryRun::new(Method::POST, "/api/v1/namespaces/default/pods", granted),
             "only corridor-scheduler writes corridoros.io/grant",
+        ),
+        (
+            DryRun::new(Method::POST, "/api/v1/namespaces/default/pods", placed),
+            "must be placed by corridor-scheduler",
         ),
         (
             DryRun::new(Method::POST, CORRIDORS, attested),

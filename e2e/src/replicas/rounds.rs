@@ -13,6 +13,7 @@ use crate::binaries::say;
 use crate::checkers::{Limits, ensure_never_rebound};
 use crate::error::{Error, Result, ensure};
 use crate::figures::Times;
+use crate::metrics;
 use crate::objects::custom::{Custom, CustomKind};
 use crate::objects::nodes::NodeTemplate;
 use crate::objects::pods::PodState as _;
@@ -74,6 +75,7 @@ pub async fn play(site: &mut ReplicaSite, ends: &[End]) -> Result<Outcome> {
         play_recorded(site, &corridor, ends, &mut outcome).await?;
     }
     ensure_bound_once(site)?;
+    ensure_no_alarm(site).await?;
     Ok(outcome)
 }
 
@@ -217,6 +219,16 @@ fn note_waits(
         if !pod.asks_corridor {
             waits.add(bound.saturating_duration_since(pod.at));
         }
+    }
+    Ok(())
+}
+
+/// A change of leader is no tampering: nobody takes what another leader wrote for a forgery.
+async fn ensure_no_alarm(site: &ReplicaSite) -> Result<()> {
+    for replica in &site.replicas {
+        let alarms =
+            metrics::sum(&replica.process.metrics().await?, "corridor_tampering_total", &[]);
+        ensure(alarms < 0.5, || format!("{alarms} false alarms:\n{}", replica.process.log()))?;
     }
     Ok(())
 }

@@ -1,14 +1,18 @@
 //! The kinds that are followed, and what the engine is told of each.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Instant;
 
+use crds::Witness;
 use engine::{Event, Kind};
 use jiff::Timestamp;
 use kube::Resource;
-use model::{NodeName, ObjectKind, ObjectRef, ObjectUid, Owner, OwnerKind};
+use model::{Assignment, NodeName, ObjectKind, ObjectRef, ObjectUid, Owner, OwnerKind};
 
 use crate::act::Condition;
 use crate::clock::age;
+use crate::tampering::{Guard, OURS, SeenUse};
 use crate::tracker::{Gone, key};
 use crate::translate;
 use crate::watch::Unreadable;
@@ -49,6 +53,13 @@ pub(crate) struct Noted {
     pub use_conditions: BTreeMap<ObjectUid, Vec<Condition>>,
     /// UIDs of objects that could not be read and were complained about.
     complained: BTreeSet<String>,
+    /// Another replica leads, and writes them.
+    pub follows: bool,
+    pub guard: Guard,
+    /// What the controllers of this process really say.
+    pub witness: Arc<Witness>,
+    /// Objects of which the driver has to say again what somebody else has overwritten.
+    pub overwritten: Vec<ObjectRef>,
 }
 
 /// Beyond so many, complaints may come twice.
@@ -65,18 +76,35 @@ impl Noted {
 
     fn conditions(&mut self, uid: &ObjectUid, conditions: &[WireObjectCondition]) {
         let known = || conditions.iter().filter_map(condition).collect();
+        if self.follows {
+            self.use_conditions.insert(uid.clone(), known());
+        }
         self.use_conditions.entry(uid.clone()).or_insert_with(known);
     }
 
     fn forget(&mut self, gone: &Gone) {
-        self.use_conditions.remove(&ObjectUid::new(&gone.1.uid));
+        let uid = ObjectUid::new(&gone.1.uid);
+        self.use_conditions.remove(&uid);
+        self.guard.uses.gone(&uid);
+        self.witness.forget(&gone.1.uid);
+    }
+
+    /// The Pod as the engine is told of it: without a grant that nobody but its forger gave.
+    pub fn pod(&mut self, wire: &WirePod) -> Option<model::Pod> {
+        let counts = self.guard.pods.sees(wire, Instant::now());
+        let mut pod = translate::pod(wire)?;
+        if let Assignment::Bound { grant, .. } = &mut pod.assignment
+            && !counts
+        {
+            *grant = None;
+        }
+        Some(pod)
     }
 }
 
 /// A condition that is ours to write.
 fn condition(wire: &WireObjectCondition) -> Option<Condition> {
-    let ours = [crds::condition::IN_USE, crds::condition::DRAINED, crds::condition::OVERSUBSCRIBED];
-    let name = ours.into_iter().find(|it| *it == wire.condition_type)?;
+    let name = OURS.into_iter().find(|it| *it == wire.condition_type)?;
     Some(Condition { name, status: wire.status == "True", since: wire.last_transition_time? })
 }
 
@@ -84,13 +112,15 @@ fn condition(wire: &WireObjectCondition) -> Option<Condition> {
 impl Followed for WirePod {
     const KIND: Kind = Kind::Pods;
 
-    fn seen(self, _: &mut Noted) -> Option<Event> {
+    fn seen(self, noted: &mut Noted) -> Option<Event> {
         let gone = || self.metadata.uid.as_deref().map(|uid| Event::PodGone(uid.into()));
-        translate::pod(&self).map(Event::PodSeen).or_else(gone)
+        noted.pod(&self).map(Event::PodSeen).or_else(gone)
     }
 
-    fn gone((_, version): Gone, _: &mut Noted) -> Option<Event> {
-        Some(Event::PodGone(version.uid.as_str().into()))
+    fn gone((_, version): Gone, noted: &mut Noted) -> Option<Event> {
+        let uid = version.uid.as_str().into();
+        noted.guard.pods.gone(&uid);
+        Some(Event::PodGone(uid))
     }
 
     fn replaced(gone: Gone, noted: &mut Noted) -> Option<Event> {
@@ -126,7 +156,18 @@ macro_rules! followed_object {
             fn seen(self, noted: &mut Noted) -> Option<Event> {
                 let uid = ObjectUid::new(self.metadata.uid.as_deref().unwrap_or_default());
                 noted.conditions(&uid, &self.status.conditions);
-                Some(Event::ObjectSeen($translate(self)))
+                let object = ObjectRef { kind: $kind, key: key(&self.metadata) };
+                let is_overwritten = noted.guard.uses.sees(&SeenUse {
+                    object: &object,
+                    uid: &uid,
+                    version: self.metadata.resource_version.as_deref(),
+                    in_use: self.status.in_use,
+                    conditions: &self.status.conditions,
+                });
+                if is_overwritten {
+                    noted.overwritten.push(object);
+                }
+                Some(Event::ObjectSeen($translate(self, &noted.witness)))
             }
 
             fn gone(gone: Gone, noted: &mut Noted) -> Option<Event> {

@@ -9,7 +9,6 @@ use crate::binding::Outcome;
 use crate::followed::Followed;
 use crate::health::KindState;
 use crate::run::{Driver, Input};
-use crate::translate;
 use crate::watch::{News, Unreadable, WatchNews};
 use crate::wire::WirePod;
 
@@ -20,7 +19,13 @@ impl Driver {
             Input::BindUnclear(uid) => self.handle(Event::BindUnknown(uid)),
             Input::BindEnded(report) => self.take_bind(*report),
             Input::ConditionWritten { uid, pod } => self.take_condition(uid, pod),
-            Input::UseLost(object) => self.handle(Event::UseLost(object)),
+            Input::UseEnded { object, uid, version } => {
+                let is_overwritten = self.noted.guard.uses.wrote(&object, &uid, version);
+                if version.is_none() || is_overwritten {
+                    self.handle(Event::UseLost(object));
+                }
+                self.note_tampering();
+            }
             Input::EvictionEnded(report) => self.take_eviction(report),
             Input::WriteEnded => self.slots.end_write(),
             Input::StockTaken(pods) => self.take_stock_in(pods),
@@ -74,7 +79,7 @@ impl Driver {
     /// A Pod from the reply to a call of ours.
     fn take_reply(&mut self, wire: &WirePod) -> Option<model::Pod> {
         let news = self.trackers.of(Kind::Pods).replied(&wire.metadata);
-        let pod = translate::pod(wire)?;
+        let pod = self.noted.pod(wire)?;
         if news {
             self.handle(Event::PodSeen(pod.clone()));
         }
@@ -109,6 +114,7 @@ impl Driver {
                 if is_news {
                     let seen = wire.seen(&mut self.noted);
                     self.handle_some(seen);
+                    self.note_tampering();
                 }
             }
             News::Gone(wire) => {
@@ -151,6 +157,14 @@ impl Driver {
         }
         if !was_known {
             self.handle_some(K::unreadable(left));
+        }
+    }
+
+    fn note_tampering(&mut self) {
+        let metrics = &self.metrics;
+        self.noted.guard.collect(self.duty.decides(), |kind| metrics.tampered(kind));
+        for object in std::mem::take(&mut self.noted.overwritten) {
+            self.handle(Event::UseLost(object));
         }
     }
 

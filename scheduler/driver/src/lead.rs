@@ -7,7 +7,6 @@ use tracing::{info, warn};
 
 use crate::duty::Change;
 use crate::run::{Driver, Input};
-use crate::translate;
 use crate::watch::{Page, read};
 use crate::wire::WirePod;
 
@@ -20,13 +19,26 @@ impl Driver {
     pub(crate) fn attend(&mut self) {
         let now = self.clock.now();
         let change = self.duty.set_term(self.tenure.term(), now);
-        self.metrics.set_leads(self.duty.term().is_some());
-        if change == Some(Change::Began) && self.duty.decides() {
-            self.handle(Event::TermBegan);
+        if let Some(change) = change {
+            self.change_sides(change);
         }
         let lists = self.trackers.of(Kind::Pods).lists();
         if self.duty.wants_stock(now, lists) {
             self.take_stock();
+        }
+    }
+
+    fn change_sides(&mut self, change: Change) {
+        self.metrics.set_leads(change == Change::Began);
+        self.noted.follows = change == Change::Ended;
+        let name = self.duty.term().and_then(|term| term.name.clone());
+        self.noted.guard.leads_as(name);
+        if change == Change::Ended {
+            // What another says from now on is no forgery of what we said.
+            self.noted.witness.forget_uses();
+        }
+        if self.duty.decides() {
+            self.handle(Event::TermBegan);
         }
     }
 
@@ -55,7 +67,7 @@ impl Driver {
         let mut news: usize = 0;
         for wire in &pods {
             if self.trackers.of(Kind::Pods).stocked(&wire.metadata)
-                && let Some(pod) = translate::pod(wire)
+                && let Some(pod) = self.noted.pod(wire)
             {
                 news += 1;
                 self.handle(Event::PodSeen(pod));

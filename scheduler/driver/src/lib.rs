@@ -18,6 +18,7 @@ mod metrics;
 mod questions;
 mod run;
 mod slots;
+mod tampering;
 #[cfg(test)]
 mod tests;
 mod tracker;

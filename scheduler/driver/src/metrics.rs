@@ -1,5 +1,6 @@
 //! Every metric of the scheduler. Names and labels of kube-scheduler where the meaning is the same.
 
+use crds::Tampering;
 use engine::Stats;
 use model::{Amount, ObjectKind, ObjectRef};
 use prometheus::core::Collector;
@@ -24,6 +25,7 @@ pub struct Metrics {
     quarantined: IntCounter,
     woken_by_sweep: IntCounter,
     reports_dropped: IntCounter,
+    tampering: IntCounterVec,
     pub(crate) bind_seconds: Histogram,
     pub(crate) binds: IntCounterVec,
     pub(crate) binds_in_flight: IntGauge,
@@ -73,6 +75,7 @@ impl Metrics {
                 "corridor_reports_dropped_total",
                 "Events about scheduled Pods that were dropped because too many waited.",
             )?,
+            tampering: make.tampering()?,
             bind_seconds: make.seconds(
                 "corridor_bind_duration_seconds",
                 "Time from a decision to the clear outcome of its Binding.",
@@ -106,6 +109,15 @@ impl Metrics {
 
     pub(crate) fn set_leads(&self, leads: bool) {
         self.leads.with_label_values(&[crds::SCHEDULER_NAME]).set(i64::from(leads));
+    }
+
+    pub(crate) fn tampered(&self, kind: Tampering) {
+        self.tampering.with_label_values(&[kind.as_str()]).inc();
+    }
+
+    /// For the controllers: they notice what is done to objects.
+    pub fn tampering(&self) -> IntCounterVec {
+        self.tampering.clone()
     }
 
     /// What is reserved of an object now; `None` when it is gone, and its series with it.
@@ -286,6 +298,20 @@ impl Maker {
     ) -> Result<GaugeVec, prometheus::Error> {
         let opts = Opts::new(name, help).const_label("cluster", cluster);
         self.registered(GaugeVec::new(opts, labels)?)
+    }
+
+    /// Every kind is there from the start: a series that appears with its first increment is one that
+    /// no alert sees rise.
+    fn tampering(&self) -> Result<IntCounterVec, prometheus::Error> {
+        let counters = self.counters(
+            "corridor_tampering_total",
+            "Writes by somebody else to what only the scheduler writes, by kind.",
+            &["kind"],
+        )?;
+        for kind in Tampering::ALL {
+            counters.with_label_values(&[kind.as_str()]).reset();
+        }
+        Ok(counters)
     }
 
     /// A millisecond to half a minute.

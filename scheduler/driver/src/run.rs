@@ -4,11 +4,13 @@ use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crds::{Used, Witness};
 use engine::{Engine, EngineConfig, Event, Eviction, Held, ObjectUsed, Poll, Report, Work};
 use kube::Client;
-use model::{ObjectRef, PodUid};
+use model::{ObjectRef, ObjectUid, PodUid};
+use serde_json::Value;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{Instant as Deadline, sleep_until};
 use tracing::{error, info, warn};
@@ -47,7 +49,12 @@ pub(crate) enum Input {
         uid: PodUid,
         pod: Option<Box<WirePod>>,
     },
-    UseLost(ObjectRef),
+    /// The object's version as the write left it, if it succeeded.
+    UseEnded {
+        object: ObjectRef,
+        uid: ObjectUid,
+        version: Option<u64>,
+    },
     EvictionEnded(EvictReport),
     WriteEnded,
     /// Every Pod of ours, listed by a new leader; none if that failed.
@@ -119,6 +126,14 @@ impl Driver {
         }
     }
 
+    /// The controllers run in this process too: their word counts, whatever a status says.
+    #[must_use]
+    pub fn with_witness(mut self, witness: Arc<Witness>) -> Self {
+        witness.driver_speaks();
+        self.noted.witness = witness;
+        self
+    }
+
     /// For whoever wants to ask what the engine thinks while it runs.
     pub fn questions(&self) -> Questions {
         self.questions.clone()
@@ -162,7 +177,8 @@ impl Driver {
             }
             more_to_do = self.decide();
             self.report();
-            more_to_do |= self.may_act() && self.slots.can_write() && self.engine.has_reports();
+            let has_to_tell = self.engine.has_reports() || self.noted.guard.has_to_tell();
+            more_to_do |= self.may_act() && self.slots.can_write() && has_to_tell;
             self.metrics.publish(&self.engine.stats(), self.duty.decides());
             while let Some((object, reserved)) = self.engine.poll_reserved() {
                 self.metrics.reserved(&object, reserved);
@@ -204,6 +220,9 @@ impl Driver {
     }
 
     fn poll(&mut self) -> Poll {
+        if self.engine.is_synced() {
+            self.noted.guard.pods.decides(Instant::now());
+        }
         self.poll_within(ATTEMPTS_PER_POLL)
     }
 
@@ -234,6 +253,7 @@ impl Driver {
     }
 
     fn send_bind(&mut self, bind: engine::Bind) {
+        self.noted.guard.pods.binds(&bind);
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();
         let leader = self.duty.term().and_then(|term| term.name.clone());
@@ -249,18 +269,14 @@ impl Driver {
     /// Tells people what there is to tell, behind the Bindings.
     fn report(&mut self) {
         while self.may_act() && self.slots.can_write() {
+            if let Some(alarm) = self.noted.guard.next_to_tell() {
+                self.tell_event(act::tampered(&alarm));
+                continue;
+            }
             let Some(report) = self.guarded(Engine::poll_report).flatten() else { return };
             match report {
                 Report::Scheduled { pod, uid, node } => {
-                    self.slots.begin_write();
-                    let event = act::scheduled(&pod, &uid, &node);
-                    let (client, sender) = (self.client.clone(), self.sender.clone());
-                    let metrics = self.metrics.clone();
-                    tokio::spawn(async move {
-                        let written = act::write_event(&client, &event).await;
-                        count_write(&metrics, "event", written.is_ok());
-                        let _ = sender.send(Input::WriteEnded).await;
-                    });
+                    self.tell_event(act::scheduled(&pod, &uid, &node));
                 }
                 Report::Used(used) => {
                     self.slots.begin_write();
@@ -278,19 +294,40 @@ impl Driver {
         }
     }
 
+    fn tell_event(&mut self, event: Value) {
+        self.slots.begin_write();
+        let (client, sender) = (self.client.clone(), self.sender.clone());
+        let metrics = self.metrics.clone();
+        tokio::spawn(async move {
+            let written = act::write_event(&client, &event).await;
+            count_write(&metrics, "event", written.is_ok());
+            let _ = sender.send(Input::WriteEnded).await;
+        });
+    }
+
     fn tell_used(&mut self, used: ObjectUsed) {
+        let has_stray = self.noted.guard.uses.has_stray(&used.uid);
         let before = self.noted.use_conditions.get(&used.uid).map_or(&[][..], Vec::as_slice);
-        let conditions = act::conditions(&used, before, wall_clock());
+        let conditions = act::conditions(&used, before, has_stray, wall_clock());
         self.noted.use_conditions.insert(used.uid.clone(), conditions.clone());
+        self.noted.guard.uses.writes(&used.uid, used.facts.in_use, &conditions);
+        let drained = used.facts.drained == Some(true);
+        let said = Used {
+            is_in_use: used.facts.in_use > 0,
+            drained_generation: drained.then_some(used.facts.generation),
+        };
+        self.noted.witness.is_used(used.uid.as_str(), said);
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();
         tokio::spawn(async move {
             let written = act::write_use(&client, &used, &conditions).await;
             count_write(&metrics, "status", written.is_ok());
-            if let Err(error) = written {
+            if let Err(error) = &written {
                 warn!(object = %used.object, %error, "who uses it was not written; trying again");
-                let _ = sender.send(Input::UseLost(used.object)).await;
             }
+            let ObjectUsed { object, uid, .. } = used;
+            let version = written.ok();
+            let _ = sender.send(Input::UseEnded { object, uid, version }).await;
             let _ = sender.send(Input::WriteEnded).await;
         });
     }

@@ -158,8 +158,12 @@ pub(crate) fn key(meta: &ObjectMeta) -> ObjectKey {
 }
 
 fn version(meta: &ObjectMeta) -> Version {
-    let number = meta.resource_version.as_deref().and_then(|text| text.parse().ok());
-    Version { uid: meta.uid.clone().unwrap_or_default(), number: number.unwrap_or(0) }
+    let number = version_number(meta.resource_version.as_deref()).unwrap_or(0);
+    Version { uid: meta.uid.clone().unwrap_or_default(), number }
+}
+
+pub(crate) fn version_number(resource_version: Option<&str>) -> Option<u64> {
+    resource_version?.parse().ok()
 }
 
 #[cfg(test)]

@@ -221,6 +221,11 @@ impl Engine {
             || (self.unsynced.is_empty() && !self.uses.is_empty())
     }
 
+    /// Whether everything has been listed once, so that Pods are placed.
+    pub fn is_synced(&self) -> bool {
+        self.unsynced.is_empty()
+    }
+
     /// When to poll again though no event has come.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let stale_at = self.objects.next_stale(self.now);

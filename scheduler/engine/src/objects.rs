@@ -60,6 +60,10 @@ impl Objects {
         self.by_ref.get(object)
     }
 
+    pub fn refs(&self) -> impl Iterator<Item = ObjectRef> {
+        self.by_ref.keys().cloned()
+    }
+
     pub fn ref_of(&self, uid: &ObjectUid) -> Option<&ObjectRef> {
         self.refs_by_uid.get(uid)
     }

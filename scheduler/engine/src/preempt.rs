@@ -115,6 +115,7 @@ impl Engine {
     /// decided anew.
     pub(crate) fn term_began(&mut self) {
         self.evictions = Evictions::default();
+        self.uses.tell_anew(self.objects.refs());
         let waiting = self.pods.iter().filter(|(_, record)| record.stage.is_waiting());
         let promised: Vec<(PodUid, Option<NodeName>)> =
             waiting.map(|(uid, record)| (uid.clone(), record.pod.nominated_node.clone())).collect();

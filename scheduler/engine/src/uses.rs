@@ -57,6 +57,12 @@ impl Uses {
         self.unmetered.insert(object.clone());
     }
 
+    /// Another may have told something else meanwhile.
+    pub fn tell_anew(&mut self, objects: impl Iterator<Item = ObjectRef>) {
+        self.told.clear();
+        self.changed.extend(objects);
+    }
+
     /// What was told did not arrive.
     pub fn lost(&mut self, object: &ObjectRef) {
         if let Some(told) = self.told.get_mut(object) {

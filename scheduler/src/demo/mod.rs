@@ -101,10 +101,12 @@ impl Scene {
             client.clone(),
             backends.backends.clone(),
             Settings { cluster_name: "demo".to_owned(), ..Settings::default() },
-        );
+        )
+        .counting_tampering(metrics.tampering());
         let engine = EngineConfig { seed, ..EngineConfig::default() };
         let driver =
-            Driver::new(client.clone(), tenure.clone(), engine, metrics.clone(), health.clone());
+            Driver::new(client.clone(), tenure.clone(), engine, metrics.clone(), health.clone())
+                .with_witness(controllers.witness());
         let status = Status {
             health,
             metrics,

@@ -283,7 +283,8 @@ pub async fn leases_are_renewed(cluster: &Cluster) -> Result<()> {
 /// never touched.
 pub async fn orphans_are_swept(cluster: &Cluster) -> Result<()> {
     let settings = json!({ "sweepIntervalSeconds": 1 });
-    let site = site(cluster, SiteOptions { settings, ..SiteOptions::default() }).await?;
+    let options = SiteOptions { settings, tampered: true, ..SiteOptions::default() };
+    let site = site(cluster, options).await?;
     let live = site.create(CustomKind::Corridor, TEAM, "live", corridor_spec()).await?;
     let live_id = handle_of(&live.until_ready().await?, CustomKind::Corridor);
     let other = site.daemons.allocate_for("other/1", "1:0123456789abcdef").await?;

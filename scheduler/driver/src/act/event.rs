@@ -7,6 +7,7 @@ use tokio::time::timeout;
 
 use super::{CALL_TIMEOUT, JSON, request};
 use crate::clock::wall_clock;
+use crate::tampering::Alarm;
 
 /// The API server refuses longer messages.
 const MESSAGE_BYTES_MAX: usize = 1024;
@@ -37,6 +38,17 @@ pub(crate) fn preempted(eviction: &Eviction) -> Value {
     let mut event = event(victim, uid, "Normal", "Preempted", &message);
     event["action"] = json!("Preempting");
     event["related"] = reference(preemptor, preemptor_uid);
+    event
+}
+
+pub(crate) fn tampered(alarm: &Alarm) -> Value {
+    let uid = PodUid::new(&alarm.uid);
+    let message = format!("{}: {}", alarm.kind, alarm.message);
+    let mut event = event(&alarm.key, &uid, "Warning", crds::TAMPERING_REASON, &message);
+    if alarm.of != "Pod" {
+        event["involvedObject"]["apiVersion"] = json!(crds::API_VERSION);
+        event["involvedObject"]["kind"] = json!(alarm.of);
+    }
     event
 }
 

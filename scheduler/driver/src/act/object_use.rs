@@ -5,10 +5,12 @@ use http::{Method, Request, header};
 use jiff::Timestamp;
 use kube::Client;
 use model::ObjectKind;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::CALL_TIMEOUT;
+use crate::tracker::version_number;
 
 /// A condition of ours, with the time since when it says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,15 +21,21 @@ pub(crate) struct Condition {
 }
 
 /// The conditions that an object's use gives it, each with its old time unless it has changed.
+///
+/// Whether it is drained is said of what is being released; and denied for good where it once stood,
+/// `has_stray`, though nobody of us said so. It cannot be taken away: whoever wrote it owns a part of
+/// it, that part would stay, and the API server would refuse the rest.
 pub(crate) fn conditions(
     used: &ObjectUsed,
     before: &[Condition],
+    has_stray: bool,
     now: Timestamp,
 ) -> Vec<Condition> {
     let facts = &used.facts;
+    let stands = has_stray || before.iter().any(|it| it.name == crds::condition::DRAINED);
     let told = [
         (crds::condition::IN_USE, Some(facts.in_use > 0)),
-        (crds::condition::DRAINED, facts.drained),
+        (crds::condition::DRAINED, facts.drained.or(stands.then_some(false))),
         (crds::condition::OVERSUBSCRIBED, Some(facts.oversubscribed)),
     ];
     let since = |name: &str, status: bool| {
@@ -42,12 +50,13 @@ pub(crate) fn conditions(
         .collect()
 }
 
-/// Server-side apply: the controller's fields are not ours to touch.
+/// Server-side apply: the controller's fields are not ours to touch. Returns the object's version as
+/// this leaves it.
 pub(crate) async fn write_use(
     client: &Client,
     used: &ObjectUsed,
     conditions: &[Condition],
-) -> Result<(), kube::Error> {
+) -> Result<u64, kube::Error> {
     let (_, plural) = names(used.object.kind);
     let key = &used.object.key;
     let uri = format!(
@@ -64,10 +73,25 @@ pub(crate) async fn write_use(
         .header(header::CONTENT_TYPE, "application/apply-patch+yaml")
         .body(body(used, conditions).to_string().into_bytes())
         .map_err(kube::Error::HttpError)?;
-    match timeout(CALL_TIMEOUT, client.request_text(request)).await {
-        Ok(reply) => reply.map(drop),
+    match timeout(CALL_TIMEOUT, client.request::<Applied>(request)).await {
+        // One that is no number cannot be compared: nothing that is seen counts as later.
+        Ok(reply) => {
+            reply.map(|it| version_number(Some(&it.metadata.resource_version)).unwrap_or(u64::MAX))
+        }
         Err(elapsed) => Err(kube::Error::Service(elapsed.into())),
     }
+}
+
+/// The reply, as far as it is of interest.
+#[derive(Deserialize)]
+struct Applied {
+    metadata: AppliedMetadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AppliedMetadata {
+    resource_version: String,
 }
 
 fn names(kind: ObjectKind) -> (&'static str, &'static str) {
@@ -143,20 +167,23 @@ mod tests {
 
     #[test]
     fn a_condition_keeps_its_time_until_it_changes() {
-        let first = conditions(&used(1, None), &[], at(10));
+        let first = conditions(&used(1, None), &[], false, at(10));
         assert_eq!(first.len(), 2, "drained is told only of what is being released");
-        let second = conditions(&used(1, Some(false)), &first, at(20));
+        let second = conditions(&used(1, Some(false)), &first, false, at(20));
         let times: Vec<i64> = second.iter().map(|it| it.since.as_second()).collect();
         assert_eq!(times, [10, 20, 10]);
-        let third = conditions(&used(0, Some(true)), &second, at(30));
+        let third = conditions(&used(0, Some(true)), &second, false, at(30));
         let times: Vec<i64> = third.iter().map(|it| it.since.as_second()).collect();
         assert_eq!(times, [30, 30, 10]);
+        let stray = conditions(&used(1, None), &first, true, at(40));
+        let drained = stray.iter().find(|it| it.name == crds::condition::DRAINED).unwrap();
+        assert!(!drained.status && conditions(&used(1, None), &stray, false, at(50)).len() == 3);
     }
 
     #[test]
     fn names_users_and_carries_the_generation() {
         let used = used(1, Some(false));
-        let body = body(&used, &conditions(&used, &[], at(10)));
+        let body = body(&used, &conditions(&used, &[], false, at(10)));
         assert_eq!(body["status"]["inUse"], 1);
         assert_eq!(body["status"]["inUseBy"][0]["name"], "p");
         assert_eq!(body["status"]["conditions"][1]["type"], "Drained");

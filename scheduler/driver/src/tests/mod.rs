@@ -54,13 +54,15 @@ impl World {
     }
 
     fn corridor(&mut self, object: &Value) -> serde_json::Result<()> {
-        let corridor = translate::corridor(serde_json::from_value(object.clone())?);
+        let corridor =
+            translate::corridor(serde_json::from_value(object.clone())?, &crds::Witness::default());
         self.handle(Event::ObjectSeen(corridor));
         Ok(())
     }
 
     fn bundle(&mut self, object: &Value) -> serde_json::Result<()> {
-        let bundle = translate::bundle(serde_json::from_value(object.clone())?);
+        let bundle =
+            translate::bundle(serde_json::from_value(object.clone())?, &crds::Witness::default());
         self.handle(Event::ObjectSeen(bundle));
         Ok(())
     }

@@ -45,7 +45,7 @@ pub(crate) fn grant_text(grant: &Grant) -> String {
 }
 
 /// `None` for a text that is not a grant of a version we know.
-pub(super) fn parse_grant(text: &str) -> Option<Grant> {
+pub(crate) fn parse_grant(text: &str) -> Option<Grant> {
     let text: GrantText = serde_json::from_str(text).ok()?;
     if text.v != VERSION {
         return None;

@@ -14,7 +14,8 @@ mod spread;
 mod unsupported;
 
 pub(crate) use affinity::node_affinity;
-pub(crate) use grant::grant_text;
+pub(crate) use grant::{grant_text, parse_grant};
+pub(crate) use needs::needs;
 pub(crate) use node::node;
 pub(crate) use objects::{allowed_tenants, bundle, corridor};
 pub(crate) use pod::pod;

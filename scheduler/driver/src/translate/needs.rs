@@ -8,7 +8,7 @@ use crds::annotations::{
 use model::{Amount, FailurePolicy, Hold, Need, ObjectKey, ObjectKind, ObjectRef};
 
 /// What the annotations ask for: at most one object of each kind, in the order of kinds.
-pub(super) fn needs(annotations: &BTreeMap<String, String>) -> Result<Vec<Need>, Hold> {
+pub(crate) fn needs(annotations: &BTreeMap<String, String>) -> Result<Vec<Need>, Hold> {
     let corridor = need(annotations, ObjectKind::Corridor, CORRIDOR_REF, CORRIDOR_GBPS)?;
     let bundle = need(annotations, ObjectKind::MemoryBundle, MEMORY_BUNDLE_REF, MEMORY_BUNDLE_GBS)?;
     Ok(corridor.into_iter().chain(bundle).collect())
@@ -57,6 +57,8 @@ fn parse_reference(text: &str) -> Option<ObjectKey> {
     let (namespace, name) = text.split_once('/')?;
     let is_name = |part: &str| {
         (1..=NAME_BYTES_MAX).contains(&part.len())
+            && part.starts_with(|first: char| first.is_ascii_alphanumeric())
+            && part.ends_with(|last: char| last.is_ascii_alphanumeric())
             && part
                 .bytes()
                 .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-.".contains(&b))
@@ -91,7 +93,8 @@ mod tests {
 
     #[test]
     fn says_what_is_wrong_and_where() {
-        let cases: [(&[(&str, &str)], &str); 8] = [
+        let cases: [(&[(&str, &str)], &str); 9] = [
+            (&[(CORRIDOR_REF, "../c1")], "invalid annotation corridoros.io/corridorRef: expected"),
             (&[(CORRIDOR_REF, "c1")], "invalid annotation corridoros.io/corridorRef: expected"),
             (&[(CORRIDOR_REF, "a/b/c")], "invalid annotation corridoros.io/corridorRef: expected"),
             (&[(CORRIDOR_REF, "a/..%2f")], "invalid annotation corridoros.io/corridorRef: "),

@@ -2,8 +2,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crds::Phase as WirePhase;
 use crds::annotations::ATTESTATION_TICKET;
+use crds::{Phase as WirePhase, Promised, Witness};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use model::{Amount, ObjectKind, ObjectRef, Phase, Reservable};
 use sha2::{Digest as _, Sha256};
@@ -11,42 +11,59 @@ use sha2::{Digest as _, Sha256};
 use super::{key, labels};
 use crate::wire::{WireBundle, WireCorridor, WirePolicy};
 
-pub(crate) fn corridor(wire: WireCorridor) -> Reservable {
+/// What the API server shows is believed as far as the controllers of this process have said it.
+pub(crate) fn corridor(wire: WireCorridor, witness: &Witness) -> Reservable {
     let WireCorridor { metadata, spec, status } = wire;
+    let shown = Promised {
+        phase: status.phase,
+        handle: status.corridor_id,
+        floor: status.floor_gbps,
+        measured: status.achievable_gbps,
+        ticket: ticket(&metadata),
+    };
+    let promised = witness.believed(metadata.uid.as_deref().unwrap_or_default(), shown);
     Reservable {
         object: ObjectRef { kind: ObjectKind::Corridor, key: key(&metadata) },
         uid: metadata.uid.as_deref().unwrap_or_default().into(),
         generation: metadata.generation.unwrap_or_default(),
         deleting: metadata.deletion_timestamp.is_some(),
         floor_asked: Amount::from_measured(spec.min_gbps),
-        floor_confirmed: status.floor_gbps.map(Amount::from_measured),
-        measured: status.achievable_gbps.map(Amount::from_measured).unwrap_or_default(),
-        phase: phase(status.phase),
-        handle: status.corridor_id.map(Into::into),
+        floor_confirmed: promised.floor.map(Amount::from_measured),
+        measured: promised.measured.map(Amount::from_measured).unwrap_or_default(),
+        phase: phase(promised.phase),
+        handle: promised.handle.map(Into::into),
         node_selector: labels(&spec.node_selector),
         exclusive: false,
         security_domain: "".into(),
-        ticket_hash: ticket_hash(&metadata),
+        ticket_hash: promised.ticket.as_deref().map(ticket_hash),
         use_told: status.in_use.is_some(),
     }
 }
 
-pub(crate) fn bundle(wire: WireBundle) -> Reservable {
+pub(crate) fn bundle(wire: WireBundle, witness: &Witness) -> Reservable {
     let WireBundle { metadata, spec, status } = wire;
+    let shown = Promised {
+        phase: status.phase,
+        handle: status.ffm_handle,
+        floor: status.floor_gbs,
+        measured: status.achieved_gbs,
+        ticket: ticket(&metadata),
+    };
+    let promised = witness.believed(metadata.uid.as_deref().unwrap_or_default(), shown);
     Reservable {
         object: ObjectRef { kind: ObjectKind::MemoryBundle, key: key(&metadata) },
         uid: metadata.uid.as_deref().unwrap_or_default().into(),
         generation: metadata.generation.unwrap_or_default(),
         deleting: metadata.deletion_timestamp.is_some(),
         floor_asked: Amount::from_measured(spec.bandwidth_floor_gbs),
-        floor_confirmed: status.floor_gbs.map(Amount::from_measured),
-        measured: status.achieved_gbs.map(Amount::from_measured).unwrap_or_default(),
-        phase: phase(status.phase),
-        handle: status.ffm_handle.map(Into::into),
+        floor_confirmed: promised.floor.map(Amount::from_measured),
+        measured: promised.measured.map(Amount::from_measured).unwrap_or_default(),
+        phase: phase(promised.phase),
+        handle: promised.handle.map(Into::into),
         node_selector: labels(&spec.node_selector),
         exclusive: !spec.shareable,
         security_domain: spec.security_domain.into(),
-        ticket_hash: ticket_hash(&metadata),
+        ticket_hash: promised.ticket.as_deref().map(ticket_hash),
         use_told: status.in_use.is_some(),
     }
 }
@@ -56,14 +73,17 @@ pub(crate) fn allowed_tenants(wire: &WirePolicy) -> BTreeSet<Arc<str>> {
 }
 
 /// Pods carry the hash of the ticket that was good when they were bound, not the ticket itself.
-fn ticket_hash(metadata: &ObjectMeta) -> Option<Arc<str>> {
-    let ticket = metadata.annotations.as_ref()?.get(ATTESTATION_TICKET)?;
+fn ticket_hash(ticket: &str) -> Arc<str> {
     let digest = Sha256::digest(ticket.as_bytes());
     let hex = digest.iter().fold(String::with_capacity(2 * digest.len()), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");
         hex
     });
-    Some(hex.into())
+    hex.into()
+}
+
+fn ticket(metadata: &ObjectMeta) -> Option<String> {
+    metadata.annotations.as_ref()?.get(ATTESTATION_TICKET).cloned()
 }
 
 fn phase(phase: Option<WirePhase>) -> Phase {
@@ -90,7 +110,7 @@ mod tests {
             "spec": {"minGbps": 100, "lanes": 4},
             "status": {"phase": "Ready", "achievableGbps": 120.5, "corridorId": "cor-7"},
         });
-        let corridor = corridor(serde_json::from_value(wire).unwrap());
+        let corridor = corridor(serde_json::from_value(wire).unwrap(), &Witness::default());
         assert_eq!(corridor.object.to_string(), "corridor a/c1");
         assert_eq!(corridor.floor(), Amount::from_whole(100));
         assert_eq!(corridor.measured, Amount::from_milli(120_500));
@@ -102,7 +122,7 @@ mod tests {
     fn a_ticket_is_known_by_its_hash() {
         let mut wire = json!({"metadata": {"namespace": "a", "name": "c"}, "spec": {"minGbps": 1}});
         let hash = |wire: &serde_json::Value| {
-            corridor(serde_json::from_value(wire.clone()).unwrap()).ticket_hash
+            corridor(serde_json::from_value(wire.clone()).unwrap(), &Witness::default()).ticket_hash
         };
         assert_eq!(hash(&wire), None);
         wire["metadata"]["annotations"] = json!({"corridoros.io/attestationTicket": "abc"});
@@ -114,9 +134,15 @@ mod tests {
     #[test]
     fn a_corridor_without_status_or_with_a_strange_phase_is_not_ready() {
         let mut wire = json!({"metadata": {"namespace": "a", "name": "c"}, "spec": {"minGbps": 1}});
-        assert_eq!(corridor(serde_json::from_value(wire.clone()).unwrap()).phase, Phase::Pending);
+        assert_eq!(
+            corridor(serde_json::from_value(wire.clone()).unwrap(), &Witness::default()).phase,
+            Phase::Pending
+        );
         wire["status"] = json!({"phase": "Sublime"});
-        assert_eq!(corridor(serde_json::from_value(wire).unwrap()).phase, Phase::Unknown);
+        assert_eq!(
+            corridor(serde_json::from_value(wire).unwrap(), &Witness::default()).phase,
+            Phase::Unknown
+        );
     }
 
     #[test]
@@ -126,7 +152,7 @@ mod tests {
             "spec": {"bandwidthFloorGBs": 50, "bytes": 1},
             "status": {"phase": "Ready", "achievedGBs": 51.5, "floorGBs": 40, "ffmHandle": "ffm-1"},
         });
-        let own = bundle(serde_json::from_value(wire.clone()).unwrap());
+        let own = bundle(serde_json::from_value(wire.clone()).unwrap(), &Witness::default());
         assert!(own.exclusive);
         assert_eq!(
             (own.floor(), own.measured),
@@ -134,6 +160,6 @@ mod tests {
         );
         assert_eq!(own.handle.as_deref(), Some("ffm-1"));
         wire["spec"]["shareable"] = json!(true);
-        assert!(!bundle(serde_json::from_value(wire).unwrap()).exclusive);
+        assert!(!bundle(serde_json::from_value(wire).unwrap(), &Witness::default()).exclusive);
     }
 }

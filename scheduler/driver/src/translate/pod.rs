@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crds::annotations::{EXPECTED_END, GRANT};
+use crds::annotations::{EXPECTED_END, GRANT, RESULTS};
 use jiff::Timestamp;
 use model::{
     Assignment, DeclaredBy, DeclaredEnd, Deletion, FailurePolicy, Hold, Need, NodeName, Pod,
@@ -114,6 +114,11 @@ struct Asked {
 fn asked(wire: &WirePod) -> Asked {
     let annotations = wire.metadata.annotations.clone().unwrap_or_default();
     let unsupported = unsupported_field(&wire.spec).map(|field| Hold::UnsupportedFeature { field });
+    // What its Binding does not overwrite would look like ours for ever after.
+    if let Some(key) = RESULTS.into_iter().find(|key| annotations.contains_key(*key)) {
+        let (key, why) = (key.to_owned(), "only the scheduler writes it; remove it".to_owned());
+        return Asked { hold: Some(Hold::InvalidAnnotation { key, why }), ..Asked::default() };
+    }
     match (needs(&annotations), failure_policy(&annotations)) {
         (Ok(needs), Ok(failure_policy)) => Asked { needs, failure_policy, hold: unsupported },
         (Err(hold), _) | (_, Err(hold)) => Asked { hold: Some(hold), ..Asked::default() },

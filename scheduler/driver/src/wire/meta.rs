@@ -3,6 +3,8 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use serde::{Deserialize, Deserializer};
 
+use super::owned_fields::OwnedFields;
+
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct SlimMeta {
@@ -16,6 +18,7 @@ struct SlimMeta {
     labels: Option<BTreeMap<String, String>>,
     annotations: Option<BTreeMap<String, String>>,
     owner_references: Vec<OwnerReference>,
+    managed_fields: OwnedFields,
 }
 
 impl SlimMeta {
@@ -36,6 +39,8 @@ impl SlimMeta {
             labels: self.labels,
             annotations: self.annotations.map(ours),
             owner_references: Some(owners).filter(|owners| !owners.is_empty()),
+            // Of all that is told there, only whether a hand has written what Bindings write.
+            managed_fields: self.managed_fields.names_a_result.then(Vec::new),
             ..ObjectMeta::default()
         }
     }
@@ -44,7 +49,8 @@ impl SlimMeta {
 /// The only annotations that the scheduler reads.
 const OUR_PREFIX: &str = "corridoros.io/";
 
-/// Labels, our annotations, and of the owners the one that controls the Pod.
+/// Labels, our annotations, and of the owners the one that controls the Pod. `managedFields` is there,
+/// and empty, if it names somebody as the writer of a result annotation.
 pub(super) fn of_pod<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
     SlimMeta::deserialize(from).map(SlimMeta::into_meta)
 }
@@ -52,11 +58,11 @@ pub(super) fn of_pod<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D
 /// Metadata without labels, for what nobody selects by them.
 pub(super) fn identity<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
     let meta = of_pod(from)?;
-    Ok(ObjectMeta { labels: None, owner_references: None, ..meta })
+    Ok(ObjectMeta { labels: None, owner_references: None, managed_fields: None, ..meta })
 }
 
 /// Metadata with labels and without annotations.
 pub(super) fn with_labels<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
     let meta = of_pod(from)?;
-    Ok(ObjectMeta { annotations: None, owner_references: None, ..meta })
+    Ok(ObjectMeta { annotations: None, owner_references: None, managed_fields: None, ..meta })
 }

@@ -14,6 +14,7 @@ mod meta;
 mod namespace;
 mod node;
 mod object_condition;
+mod owned_fields;
 mod owner;
 mod pod;
 mod policy;

@@ -73,9 +73,15 @@ impl Engine {
         let Some(record) = self.pods.get_mut(&uid) else { return };
         let before = record.holding.take();
         let mut holding = seen;
-        if let Some(known) =
-            before.as_ref().filter(|_| record.stage == Stage::Bound(holding.node.clone()))
-        {
+        // Also while the reply to its Binding is still awaited: what was decided is what was granted.
+        let is_known = match &record.stage {
+            Stage::Bound(node) => *node == holding.node,
+            Stage::Binding { .. } => {
+                before.as_ref().is_some_and(|before| before.node == holding.node)
+            }
+            _ => false,
+        };
+        if let Some(known) = before.as_ref().filter(|_| is_known) {
             holding.granted.clone_from(&known.granted);
         }
         record.pod = Arc::new(pod);

@@ -66,6 +66,18 @@ fn the_watch_may_be_faster_than_the_reply() {
 }
 
 #[test]
+fn what_was_decided_is_granted_whatever_the_pod_says_before_the_reply() {
+    let mut world = World::with_nodes(1);
+    world.corridor(CorridorBuilder::new("c1", 100));
+    world.see(PodBuilder::new("p").needs("c1", Some(60)).build());
+    world.decide();
+    let bound = Assignment::Bound { node: "n0".into(), grant: None };
+    world.see(PodBuilder::new("p").assigned(bound).build());
+    world.handle(Event::BindDone("uid-p".into()));
+    assert_eq!(world.engine.reserved(&corridor("c1")), Some(Amount::from_whole(60)));
+}
+
+#[test]
 fn a_pod_deleted_while_it_is_bound_frees_its_room() {
     let mut world = World::with_nodes(1);
     world.see(PodBuilder::new("p").cpu_milli(4000).build());

@@ -1,0 +1,74 @@
+//! What somebody else has done to what is ours, noticed, told once and counted.
+//!
+//! The API server keeps others from it where `config/admission/` is installed; this is for where it is
+//! not. [`pods`] looks at Pods, [`uses`] at what the driver itself has written into the status of
+//! objects. Nothing here changes where a Pod goes, but for one thing: a grant that certainly no Binding
+//! of ours has written does not count.
+
+mod grants;
+mod pods;
+mod uses;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crds::Tampering;
+use model::ObjectKey;
+
+pub(crate) use pods::PodGuard;
+pub(crate) use uses::{OURS, SeenUse, UseGuard};
+
+/// Events that wait to be written. More are not lost to the counter, only to people's eyes.
+const WAITING_MAX: usize = 256;
+
+/// What is told of one tampering. The text is ours alone: nothing of it comes from a tenant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Alarm {
+    pub kind: Tampering,
+    /// `Pod`, `Corridor`, `MemoryBundle`.
+    pub of: &'static str,
+    pub key: ObjectKey,
+    pub uid: String,
+    pub message: &'static str,
+}
+
+/// Everything that the driver remembers to notice tampering by. It grows with live objects only.
+#[derive(Debug, Default)]
+pub(crate) struct Guard {
+    pub pods: PodGuard,
+    pub uses: UseGuard,
+    waiting: VecDeque<Alarm>,
+}
+
+impl Guard {
+    /// A term of leading begins, under this name if there is an election, or ends.
+    pub fn leads_as(&mut self, leader: Option<Arc<str>>) {
+        self.pods.leads_as(leader);
+        self.uses = UseGuard::default();
+    }
+
+    /// What has been noticed since the last time: counted here and now, told when there is time. Who
+    /// only follows leaves the telling to the leader.
+    pub fn collect(&mut self, tells: bool, count: impl Fn(Tampering)) {
+        let noticed = self.pods.noticed.drain(..).chain(self.uses.noticed.drain(..));
+        for (alarm, is_told) in noticed {
+            count(alarm.kind);
+            if !is_told || !tells {
+                continue;
+            }
+            let Alarm { kind, of, key, message, .. } = &alarm;
+            tracing::warn!(%kind, of, object = %key, message, "tampering");
+            if self.waiting.len() < WAITING_MAX {
+                self.waiting.push_back(alarm);
+            }
+        }
+    }
+
+    pub fn next_to_tell(&mut self) -> Option<Alarm> {
+        self.waiting.pop_front()
+    }
+
+    pub fn has_to_tell(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+}
