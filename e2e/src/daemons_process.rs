@@ -117,6 +117,17 @@ impl DaemonsProcess {
         self.call(Method::POST, "/v1/corridors", &wish, &[("Idempotency-Key", key)]).await
     }
 
+    /// What attestd signs for a device, as its controller would ask for it.
+    pub async fn ticket_for(&self, device: &str, subject: &str, tenant: &str) -> Result<String> {
+        let nonce = format!("nonce-of-a-test-{subject}");
+        let wish = json!({
+            "device_id": device, "nonce": nonce, "subject": subject, "tenant": tenant,
+        });
+        let answer = self.call(Method::POST, "/v1/attest/verify", &wish, &[]).await?;
+        let ticket = answer["ticket"].as_str().map(str::to_owned);
+        ticket.ok_or_else(|| Error::malformed("asking for a ticket", answer))
+    }
+
     /// Forces readings of a path; `{}` gives it back to physics.
     pub async fn force_corridor(&self, id: &str, readings: Value) -> Result<()> {
         self.admin(Method::PUT, &format!("/admin/corridors/{id}"), readings).await

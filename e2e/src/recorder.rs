@@ -9,13 +9,16 @@ use kube::api::{ListParams, WatchEvent, WatchParams};
 use kube::{Api, Client, ResourceExt as _};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::error::{Doing as _, Error, Result};
 use crate::objects::pods::PodState as _;
 
 /// The API server ends a watch after this, and the recorder begins the next where it ended.
 const WATCH_SECONDS: u32 = 290;
+/// An API server that is away for longer does not come back.
+const AWAY_TIME_MAX: Duration = Duration::from_mins(1);
+const AWAY_POLL_EVERY: Duration = Duration::from_millis(100);
 
 /// One version of one Pod.
 #[derive(Debug, Clone)]
@@ -149,13 +152,25 @@ async fn record(
     recorded: Arc<Mutex<Recorded>>,
     tell: watch::Sender<()>,
 ) {
+    let mut working = Instant::now();
     loop {
+        let before = from.clone();
         let outcome = record_one_watch(&pods, &mut from, &recorded, &tell).await;
-        if let Err(problem) = outcome {
-            recorded.lock().unwrap_or_else(PoisonError::into_inner).problem = Some(problem);
-            // Nobody waits any more when the recorder is gone.
-            let _ = tell.send(());
-            return;
+        if outcome.is_ok() || from != before {
+            working = Instant::now();
+        }
+        match outcome {
+            Ok(()) => {}
+            // A server that is being restarted: the next watch goes on where this one ended.
+            Err(Error::Kube { .. }) if working.elapsed() < AWAY_TIME_MAX => {
+                sleep(AWAY_POLL_EVERY).await;
+            }
+            Err(problem) => {
+                recorded.lock().unwrap_or_else(PoisonError::into_inner).problem = Some(problem);
+                // Nobody waits any more when the recorder is gone.
+                let _ = tell.send(());
+                return;
+            }
         }
     }
 }

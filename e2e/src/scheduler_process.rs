@@ -75,8 +75,13 @@ impl SchedulerProcess {
 
     /// Every metric that it serves now, as text.
     pub async fn metrics(&self) -> Result<String> {
-        let doing = format!("reading {}/metrics", self.url);
-        let request = http::Request::get("/metrics")
+        self.get("/metrics").await
+    }
+
+    /// What it answers there, as text.
+    pub async fn get(&self, path: &str) -> Result<String> {
+        let doing = format!("reading {}{path}", self.url);
+        let request = http::Request::get(path)
             .body(Vec::new())
             .map_err(|problem| Error::malformed(doing.clone(), problem))?;
         plain_client(&self.url)?.request_text(request).await.doing(doing)

@@ -16,6 +16,9 @@
 //! | 17 | a Node is deleted while a Pod is being bound to it |
 //! | 18 | a Pod cannot be read |
 //! | 19 | a bound Pod cannot be read |
+//! | 20 | the API server is killed and started again |
+//! | 21 | etcd is killed and started again |
+//! | 22 | a CRD is not installed |
 
 #![allow(
     clippy::unwrap_used,
@@ -30,6 +33,8 @@ use e2e::binaries::say;
 use e2e::faults::gate::{BindFault, Faults, WatchFault};
 use e2e::faults::site::{FaultSite, TEAM, UNREADABLE};
 use e2e::metrics;
+use e2e::objects::corridors::Corridor;
+use e2e::objects::nodes::NodeTemplate;
 use e2e::objects::pods::{PodState as _, PodTemplate};
 use e2e::{ControlPlane, Result};
 use futures::FutureExt as _;
@@ -58,17 +63,27 @@ async fn run(story: impl AsyncFnOnce(&ControlPlane) -> Result<()>) {
     }
 }
 
+/// On a plane of its own, beside the others: for stories that are mostly waiting.
+async fn run_beside(story: impl AsyncFnOnce(&ControlPlane) -> Result<()>) {
+    let plane = ControlPlane::start().await.unwrap();
+    plane.install_crds().await.unwrap();
+    if let Err(problem) = story(&plane).await {
+        panic!("{problem}");
+    }
+}
+
 /// Plays the story with faults that take no place away, and makes sure that they were there.
+async fn play(plane: &ControlPlane, set: impl FnOnce(&Faults)) -> Result<()> {
+    let faults = Arc::new(Faults::default());
+    set(&faults);
+    FaultSite::start(plane, &faults).await?.play(PATIENCE).await?;
+    say(&format!("struck {} times", faults.struck()));
+    assert!(faults.struck() > 0, "the fault was never met");
+    Ok(())
+}
+
 async fn with(set: impl FnOnce(&Faults)) {
-    run(async |plane| {
-        let faults = Arc::new(Faults::default());
-        set(&faults);
-        FaultSite::start(plane, &faults).await?.play(PATIENCE).await?;
-        say(&format!("struck {} times", faults.struck()));
-        assert!(faults.struck() > 0, "the fault was never met");
-        Ok(())
-    })
-    .await;
+    run(async |plane| play(plane, set).await).await;
 }
 
 #[tokio::test]
@@ -78,7 +93,7 @@ async fn fault_01_a_watch_is_cut() {
 
 #[tokio::test]
 async fn fault_02_a_watch_falls_silent() {
-    with(|faults| faults.on_watches(WatchFault::Silent, 1)).await;
+    run_beside(async |plane| play(plane, |it| it.on_watches(WatchFault::Silent, 1)).await).await;
 }
 
 #[tokio::test]
@@ -106,7 +121,7 @@ async fn fault_12_the_answer_to_a_binding_is_lost() {
 
 #[tokio::test]
 async fn fault_13_a_binding_arrives_a_minute_late() {
-    run(async |plane| {
+    run_beside(async |plane| {
         let faults = Arc::new(Faults::default());
         faults.on_binds(BindFault::Delayed(Duration::from_mins(1)), 3);
         let site = FaultSite::start(plane, &faults).await?;
@@ -236,4 +251,58 @@ async fn fault_19_a_bound_pod_cannot_be_read() {
         Ok(())
     })
     .await;
+}
+
+/// Half of the Pods come before, half after a server was away; Bindings are under way meanwhile.
+async fn while_restarting(restart: impl AsyncFnOnce(&mut ControlPlane) -> Result<()>) {
+    let mut plane = ControlPlane::start().await.unwrap();
+    plane.install_crds().await.unwrap();
+    let story = async {
+        let site = FaultSite::start(&plane, &Arc::new(Faults::default())).await?;
+        site.create_pods().await?;
+        restart(&mut plane).await?;
+        site.finish(PLACES, PATIENCE).await.map(drop)
+    };
+    if let Err(problem) = story.await {
+        panic!("{problem}");
+    }
+}
+
+#[tokio::test]
+async fn fault_20_the_api_server_is_restarted() {
+    while_restarting(async |plane| plane.restart_api_server().await).await;
+}
+
+#[tokio::test]
+async fn fault_21_etcd_is_restarted() {
+    while_restarting(async |plane| plane.restart_etcd().await).await;
+}
+
+#[tokio::test]
+async fn fault_22_a_crd_is_not_installed() {
+    let plane = ControlPlane::start().await.unwrap();
+    let story = async {
+        let cluster = plane.cluster().await?;
+        cluster.ensure_namespace(TEAM).await?;
+        cluster.create_nodes(1, &NodeTemplate::new("1", "64Gi")).await?;
+        let scheduler = cluster.start_scheduler().await?;
+        let asking = PodTemplate::small().annotation("corridoros.io/corridorRef", "team-a/c1");
+        asking.create(cluster.admin(), TEAM, "asking").await?;
+        PodTemplate::small().create(cluster.admin(), TEAM, "plain").await?;
+        cluster.until_pod(TEAM, "plain", "bound", |pod| pod.node().is_some()).await?;
+        let held = |pod: &Pod| pod.waiting_message().is_some();
+        let held = cluster.until_pod(TEAM, "asking", "held", held).await?;
+        let why = held.waiting_message().unwrap_or_default().to_owned();
+        assert!(why.contains("not installed"), "{why}");
+        let ready = scheduler.get("/readyz").await?;
+        assert!(ready.contains("[absent] corridors.corridoros.io"), "{ready}");
+        // And as soon as it is there, it counts.
+        plane.install_crds().await?;
+        let _lease = cluster.hold_corrd_lease().await?;
+        Corridor::create_ready(cluster.admin(), TEAM, "c1", 100).await?;
+        cluster.until_pod(TEAM, "asking", "bound", |pod| pod.node().is_some()).await
+    };
+    if let Err(problem) = story.await {
+        panic!("{problem}");
+    }
 }

@@ -6,6 +6,7 @@ mod audit;
 mod controller_manager;
 mod crds;
 mod kube_scheduler;
+mod restart;
 pub(crate) mod servers;
 
 use std::ffi::OsStr;
@@ -22,6 +23,7 @@ pub use admission::DryRun;
 pub use audit::{AuditLog, Binding};
 pub use controller_manager::ControllerManager;
 pub use kube_scheduler::KubeScheduler;
+use restart::Restarts;
 
 use crate::binaries::Binaries;
 use crate::cluster::Cluster;
@@ -44,6 +46,7 @@ pub struct ControlPlane {
     admin_kubeconfig: PathBuf,
     scheduler_kubeconfig: PathBuf,
     audit: AuditLog,
+    restarts: Restarts,
 }
 
 impl ControlPlane {
@@ -64,6 +67,7 @@ impl ControlPlane {
             admin: api.admin,
             api_server: api.server,
             etcd: etcd.server,
+            restarts: Restarts::new(api.port, etcd.url),
             binaries,
         };
         this.give_scheduler_access().await?;

@@ -46,6 +46,7 @@ pub(super) struct Etcd {
 
 pub(super) struct ApiServer {
     pub server: Supervised,
+    pub port: u16,
     pub admin: Config,
     pub admin_kubeconfig: PathBuf,
     pub audit_log: PathBuf,
@@ -81,19 +82,52 @@ pub(crate) fn lost_the_port(problem: &Error) -> bool {
 
 async fn try_etcd(binaries: &Binaries) -> Result<Etcd> {
     let url = format!("http://127.0.0.1:{}", free_port()?);
-    let mut server = Supervised::prepare("etcd", &binaries.path("etcd"), |folder| {
-        vec![
-            flag("--data-dir", folder.join("data")),
-            flag("--listen-client-urls", &url),
-            flag("--advertise-client-urls", &url),
-            // A single member has no peers: any port will do, and none need be known.
-            flag("--listen-peer-urls", "http://127.0.0.1:0"),
-            "--unsafe-no-fsync".into(),
-        ]
-    })?;
+    let server = run_etcd(binaries, |folder| etcd_flags(folder, &url)).await?;
+    Ok(Etcd { server, url })
+}
+
+/// With the data of one that was killed.
+pub(super) async fn etcd_again(binaries: &Binaries, files: &Path, url: &str) -> Result<Supervised> {
+    run_etcd(binaries, |_| etcd_flags(files, url)).await
+}
+
+async fn run_etcd(
+    binaries: &Binaries,
+    flags: impl FnOnce(&Path) -> Vec<OsString>,
+) -> Result<Supervised> {
+    let mut server = Supervised::prepare("etcd", &binaries.path("etcd"), flags)?;
     server.start()?;
     until_ready(&server, async |server| server.log().contains(ETCD_SERVES)).await?;
-    Ok(Etcd { server, url })
+    Ok(server)
+}
+
+fn etcd_flags(folder: &Path, url: &str) -> Vec<OsString> {
+    vec![
+        flag("--data-dir", folder.join("data")),
+        flag("--listen-client-urls", url),
+        flag("--advertise-client-urls", url),
+        // A single member has no peers: any port will do, and none need be known.
+        flag("--listen-peer-urls", "http://127.0.0.1:0"),
+        "--unsafe-no-fsync".into(),
+    ]
+}
+
+/// With the port and the files of one that was killed.
+pub(super) async fn api_server_again(
+    binaries: &Binaries,
+    files: &Path,
+    port: u16,
+    etcd_url: &str,
+    admin: &Config,
+) -> Result<Supervised> {
+    let program = binaries.path("kube-apiserver");
+    let mut server = Supervised::prepare("kube-apiserver", &program, |_| {
+        api_server_flags(files, port, etcd_url)
+    })?;
+    server.start()?;
+    let client = Client::try_from(admin.clone()).doing("making a client of the API server")?;
+    until_ready(&server, async |_| is_ready(&client).await).await?;
+    Ok(server)
 }
 
 async fn try_api_server(binaries: &Binaries, etcd_url: &str) -> Result<ApiServer> {
@@ -119,7 +153,7 @@ async fn try_api_server(binaries: &Binaries, etcd_url: &str) -> Result<ApiServer
     // The token and the certificate are of this server alone, so another's is not mistaken for it.
     let client = Client::try_from(admin.clone()).doing("making a client of the API server")?;
     until_ready(&server, async |_| is_ready(&client).await).await?;
-    Ok(ApiServer { server, admin, admin_kubeconfig, audit_log: folder.join("audit.log") })
+    Ok(ApiServer { server, port, admin, admin_kubeconfig, audit_log: folder.join("audit.log") })
 }
 
 fn api_server_flags(folder: &Path, port: u16, etcd_url: &str) -> Vec<OsString> {

@@ -182,6 +182,11 @@ impl Case {
         format!("{}: {}", self.class, self.name)
     }
 
+    /// Whether any of its steps writes this word.
+    pub fn mentions(&self, word: &str) -> bool {
+        self.steps.iter().any(|step| format!("{step:?}").contains(word))
+    }
+
     pub fn write(&self, step: &Step, words: &Words) -> Write {
         let (name, subresource) = match step.to.split_once('/') {
             Some((name, subresource)) => (name, format!("/{subresource}")),

@@ -55,6 +55,7 @@ impl Guarded {
             ("handle", "cor-1".into()),
             ("grant", GRANT.into()),
             ("ticket", "genuine".into()),
+            ("expired_ticket", "expired".into()),
             ("neighbours_reference", format!("{GUEST}/object")),
             ("neighbours_uid", "another".into()),
             ("neighbours_ticket", "another's".into()),

@@ -8,6 +8,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::case::{Case, Outcome, Verb, Words, Write};
+use crate::daemons_process::DaemonsProcess;
 use crate::error::{Result, ensure};
 use crate::objects::custom::{Custom, CustomKind, handle_of, ticket_of};
 use crate::objects::pods::{GRANT, PodState as _, PodTemplate};
@@ -15,6 +16,9 @@ use crate::observe::PATIENCE;
 use crate::site::Site;
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+const BRIEF_SECONDS: &str = "1";
+/// Longer than that.
+const UNTIL_EXPIRED: Duration = Duration::from_secs(2);
 
 pub const VICTIM: &str = "victim";
 pub const WAITER: &str = "waiter";
@@ -27,6 +31,8 @@ pub const FAIR: &str = "fair";
 pub struct Neighbour {
     pub object: Custom,
     pub ticket: String,
+    /// An attestd with the site's own keys, whose tickets end at once.
+    brief: DaemonsProcess,
 }
 
 impl Neighbour {
@@ -40,7 +46,19 @@ impl Neighbour {
         let ready = object.until_ready().await?;
         let ticket = ticket_of(&ready).unwrap_or_default().to_owned();
         ensure(!ticket.is_empty(), || "an attested Corridor has no ticket".into())?;
-        Ok(Self { object, ticket })
+        let brief = ["--ticket-ttl-seconds", BRIEF_SECONDS].map(str::to_owned);
+        let brief = DaemonsProcess::start(site.cluster.scheduler_binary(), &brief).await?;
+        Ok(Self { object, ticket, brief })
+    }
+
+    /// A good ticket in every way for this object and its device, but that its time is over.
+    async fn expired_ticket(&self, site: &Site, object: &Custom) -> Result<String> {
+        let allocations = site.allocations_of(object).await?;
+        let device = allocations.first().and_then(|it| it["device_id"].as_str());
+        let device = device.unwrap_or_default();
+        let ticket = self.brief.ticket_for(device, &object.uid, &object.namespace).await?;
+        sleep(UNTIL_EXPIRED).await;
+        Ok(ticket)
     }
 }
 
@@ -79,6 +97,11 @@ impl World {
             force(site, &object, &handle, case.floor() / 10).await?;
             object.until_phase("Degraded").await?;
         }
+        let expired = if case.mentions("$expired_ticket") {
+            neighbour.expired_ticket(site, &object).await?
+        } else {
+            String::new()
+        };
         let words = Words(vec![
             ("namespace", namespace.clone()),
             ("guest", guest),
@@ -87,6 +110,7 @@ impl World {
             ("handle", handle.clone()),
             ("grant", victim.annotation(GRANT).unwrap_or_default().to_owned()),
             ("ticket", ticket_of(&ready).unwrap_or_default().to_owned()),
+            ("expired_ticket", expired),
             ("neighbours_reference", neighbour.object.reference()),
             ("neighbours_uid", neighbour.object.uid.clone()),
             ("neighbours_ticket", neighbour.ticket.clone()),
