@@ -24,6 +24,11 @@ demo *args:
 crds:
     cargo run -p crds --bin crdgen
 
+# Write config/deploy/operator.yaml anew from the folders that it is made of.
+operator:
+    (echo "# Made by \`just operator\` from config/deploy/operator. Do not edit."; \
+        kubectl kustomize config/deploy/operator) > config/deploy/operator.yaml
+
 # Licences, bans and sources of dependencies (cargo install cargo-deny).
 deny:
     cargo deny check licenses bans sources

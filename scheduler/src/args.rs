@@ -32,9 +32,10 @@ pub struct RunArgs {
     pub kubeconfig: Option<PathBuf>,
 
     /// Settings: YAML documents of kind KubeSchedulerConfiguration (the file of kube-scheduler; ours
-    /// are the args of the plugin Corridor) and CorridorConfiguration.
+    /// are the args of the plugin Corridor) and CorridorConfiguration. May be given several times: a
+    /// ConfigMap is mounted as a file for each key.
     #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
+    pub config: Vec<PathBuf>,
 
     /// Whether several replicas agree on one that decides, by a Lease. Default: what --config says,
     /// else true. With false, never run two.

@@ -1,6 +1,6 @@
 //! `--config FILE`: a stream of YAML documents, each read by the half of the process it is for.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use controllers::{CorridorConfiguration, Settings};
 use driver::{KubeSchedulerConfiguration, SchedulerConfiguration};
@@ -30,17 +30,26 @@ pub struct ConfigurationError {
 }
 
 impl Configuration {
-    /// Without a file: the defaults.
-    pub fn load(path: Option<&Path>) -> Result<Self, ConfigurationError> {
-        let Some(path) = path else { return Ok(Self::default()) };
-        let why = |why: String| ConfigurationError { path: path.to_owned(), why };
-        let text = std::fs::read_to_string(path).map_err(|error| why(error.to_string()))?;
-        Self::parse(&text).map_err(why)
+    /// What all the files say together. Without a file: the defaults.
+    pub fn load(paths: &[PathBuf]) -> Result<Self, ConfigurationError> {
+        let mut documents = Vec::new();
+        for path in paths {
+            let read = std::fs::read_to_string(path).map_err(|error| error.to_string());
+            let read = read.and_then(|text| read_documents(&text));
+            let why = |why: String| ConfigurationError { path: path.clone(), why };
+            documents.extend(read.map_err(why)?);
+        }
+        // What only shows when all are read is told of the last: mostly there is but one.
+        let path = paths.last().cloned().unwrap_or_default();
+        Self::join(documents).map_err(|why| ConfigurationError { path, why })
     }
 
+    #[cfg(test)]
     fn parse(text: &str) -> Result<Self, String> {
-        let documents: Vec<Document> =
-            serde_saphyr::from_multiple(text).map_err(|error| error.to_string())?;
+        read_documents(text).and_then(Self::join)
+    }
+
+    fn join(documents: Vec<Document>) -> Result<Self, String> {
         let (mut scheduler, mut corridor) = (None, None);
         for document in documents {
             let is_second = match document {
@@ -59,6 +68,10 @@ impl Configuration {
             corridor: corridor.unwrap_or_default(),
         })
     }
+}
+
+fn read_documents(text: &str) -> Result<Vec<Document>, String> {
+    serde_saphyr::from_multiple(text).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ impl RunError {
 
 pub async fn run(args: RunArgs) -> Result<(), RunError> {
     let stop = stop::requested().map_err(RunError::Signals)?.shared();
-    let configuration = Configuration::load(args.config.as_deref())?;
+    let configuration = Configuration::load(&args.config)?;
     for note in &configuration.scheduler.notes {
         warn!("configuration: {note}");
     }
