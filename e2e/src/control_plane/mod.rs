@@ -7,7 +7,7 @@ mod controller_manager;
 mod crds;
 mod kube_scheduler;
 mod restart;
-pub(crate) mod servers;
+pub mod servers;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

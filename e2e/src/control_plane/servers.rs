@@ -215,7 +215,7 @@ pub(crate) async fn until_ready(
 }
 
 /// Free at this moment. Whoever uses it must be ready to find it taken.
-pub(crate) fn free_port() -> Result<u16> {
+pub fn free_port() -> Result<u16> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|listener| listener.local_addr())
         .map(|address| address.port())
