@@ -181,11 +181,14 @@ fn unreadable(make: &Maker) -> Result<IntCounterVec, prometheus::Error> {
 
 /// Under the name that every component of Kubernetes has it.
 fn leads(make: &Maker) -> Result<IntGaugeVec, prometheus::Error> {
-    make.gauges(
+    let leads = make.gauges(
         "leader_election_master_status",
         "Whether this replica leads (1) or follows (0), by the name of the Lease.",
         &["name"],
-    )
+    )?;
+    // One that has never led says so, too.
+    leads.with_label_values(&[crds::SCHEDULER_NAME]).set(0);
+    Ok(leads)
 }
 
 /// Under kube-scheduler's names, and in its buckets.
