@@ -152,7 +152,7 @@ async fn record(
     recorded: Arc<Mutex<Recorded>>,
     tell: watch::Sender<()>,
 ) {
-    let mut working = Instant::now();
+    let (mut working, mut was_away) = (Instant::now(), false);
     loop {
         let before = from.clone();
         let outcome = record_one_watch(&pods, &mut from, &recorded, &tell).await;
@@ -160,10 +160,15 @@ async fn record(
             working = Instant::now();
         }
         match outcome {
-            Ok(()) => {}
+            Ok(()) => was_away = false,
             // A server that is being restarted: the next watch goes on where this one ended.
             Err(Error::Kube { .. }) if working.elapsed() < AWAY_TIME_MAX => {
+                was_away = true;
                 sleep(AWAY_POLL_EVERY).await;
+            }
+            // It is back, and its memory of what was before is gone: what there is now counts from here.
+            Err(_) if was_away && relist(&pods, &mut from, &recorded, &tell).await.is_ok() => {
+                was_away = false;
             }
             Err(problem) => {
                 recorded.lock().unwrap_or_else(PoisonError::into_inner).problem = Some(problem);
@@ -173,6 +178,22 @@ async fn record(
             }
         }
     }
+}
+
+async fn relist(
+    pods: &Api<Pod>,
+    from: &mut String,
+    recorded: &Mutex<Recorded>,
+    tell: &watch::Sender<()>,
+) -> Result<()> {
+    let list = pods.list(&ListParams::default()).await.doing("listing Pods to record")?;
+    *from = list.metadata.resource_version.clone().unwrap_or_default();
+    let versions = list.items.into_iter().map(|pod| PodVersion::new(pod, false));
+    let versions = versions.collect::<Result<Vec<_>>>()?;
+    recorded.lock().unwrap_or_else(PoisonError::into_inner).versions.extend(versions);
+    // Nobody waits any more when the recorder is gone.
+    let _ = tell.send(());
+    Ok(())
 }
 
 async fn record_one_watch(

@@ -259,6 +259,7 @@ async fn while_restarting(restart: impl AsyncFnOnce(&mut ControlPlane) -> Result
     plane.install_crds().await.unwrap();
     let story = async {
         let site = FaultSite::start(&plane, &Arc::new(Faults::default())).await?;
+        let site = site.without_whole_audit();
         site.create_pods().await?;
         restart(&mut plane).await?;
         site.finish(PLACES, PATIENCE).await.map(drop)
