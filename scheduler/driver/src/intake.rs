@@ -28,7 +28,7 @@ impl Driver {
             }
             Input::EvictionEnded(report) => self.take_eviction(report),
             Input::WriteEnded => self.slots.end_write(),
-            Input::StockTaken(pods) => self.take_stock_in(pods),
+            Input::StockTaken { term, pods } => self.take_stock_in(term.as_ref(), pods),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Taking over from another replica, and stepping back.
 
+use std::sync::Arc;
+
 use engine::{Event, Kind};
 use http::Request;
 use kube::Client;
@@ -22,6 +24,7 @@ impl Driver {
         if let Some(change) = change {
             self.change_sides(change);
         }
+        self.noted.follows = self.duty.term().is_none();
         let lists = self.trackers.of(Kind::Pods).lists();
         if self.duty.wants_stock(now, lists) {
             self.take_stock();
@@ -30,9 +33,7 @@ impl Driver {
 
     fn change_sides(&mut self, change: Change) {
         self.metrics.set_leads(change == Change::Began);
-        self.noted.follows = change == Change::Ended;
-        let name = self.duty.term().and_then(|term| term.name.clone());
-        self.noted.guard.leads_as(name);
+        self.noted.guard.leads_as(self.term_name());
         if change == Change::Ended {
             // What another says from now on is no forgery of what we said.
             self.noted.witness.forget_uses();
@@ -51,16 +52,25 @@ impl Driver {
     fn take_stock(&mut self) {
         self.trackers.of(Kind::Pods).begin_stock();
         let (client, sender) = (self.client.clone(), self.sender.clone());
+        let term = self.term_name();
         tokio::spawn(async move {
             let pods = our_pods(client).await;
             if let Err(error) = &pods {
                 warn!(%error, "the Pods cannot be listed; trying again before anything is decided");
             }
-            let _ = sender.send(Input::StockTaken(pods.ok())).await;
+            let _ = sender.send(Input::StockTaken { term, pods: pods.ok() }).await;
         });
     }
 
-    pub(crate) fn take_stock_in(&mut self, pods: Option<Vec<WirePod>>) {
+    pub(crate) fn term_name(&self) -> Option<Arc<str>> {
+        self.duty.term().and_then(|term| term.name.clone())
+    }
+
+    pub(crate) fn take_stock_in(&mut self, term: Option<&Arc<str>>, pods: Option<Vec<WirePod>>) {
+        // A list that was long on its way may be of an earlier term, and knows nothing of the leaders since.
+        if term != self.term_name().as_ref() {
+            return;
+        }
         let (now, lists) = (self.clock.now(), self.trackers.of(Kind::Pods).lists());
         let usable = self.duty.stock_came(pods.is_some(), lists, now);
         let pods = pods.filter(|_| usable).unwrap_or_default();

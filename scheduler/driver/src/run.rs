@@ -57,8 +57,11 @@ pub(crate) enum Input {
     },
     EvictionEnded(EvictReport),
     WriteEnded,
-    /// Every Pod of ours, listed by a new leader; none if that failed.
-    StockTaken(Option<Vec<WirePod>>),
+    /// Every Pod of ours, listed by a new leader in this term; none if that failed.
+    StockTaken {
+        term: Option<Arc<str>>,
+        pods: Option<Vec<WirePod>>,
+    },
 }
 
 impl From<WatchNews> for Input {
@@ -256,7 +259,7 @@ impl Driver {
         self.noted.guard.pods.binds(&bind);
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();
-        let leader = self.duty.term().and_then(|term| term.name.clone());
+        let leader = self.term_name();
         tokio::spawn(async move {
             let timer = metrics.bind_seconds.start_timer();
             let report = act::bind(client, bind, leader, &sender).await;
