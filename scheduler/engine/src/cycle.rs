@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::{Grant, Granted, Need, NodeName, Pod, PodSpec, PodUid, Reservable};
-use oracle::Preemption;
+use oracle::{Plugin, Preemption};
 
 use crate::decision::Bind;
 use crate::engine::Engine;
@@ -197,10 +197,10 @@ impl Engine {
             pods += 1;
             held.add(&other.requests.held);
         }
-        if pods > has.pods_max
+        let is_over = pods > has.pods_max
             || asked.cpu_milli > 0 && held.cpu_milli > has.allocatable.cpu_milli
-            || asked.memory_bytes > 0 && held.memory_bytes > has.allocatable.memory_bytes
-        {
+            || asked.memory_bytes > 0 && held.memory_bytes > has.allocatable.memory_bytes;
+        if is_over && self.config.rules.filters_by(Plugin::NodeResourcesFit) {
             return Some(format!("the allocatable resources of node {node}"));
         }
         let over = objects.iter().find(|object| {

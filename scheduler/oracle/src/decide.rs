@@ -150,6 +150,7 @@ pub(crate) enum Screening {
 
 pub(crate) fn screen(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Screening {
     let required = pod.node_affinity.required.as_ref();
+    let required = required.filter(|_| rules.filters_by(Plugin::NodeAffinity));
     let only = required.and_then(model::NodeSelector::named_nodes);
     if only.as_ref().is_some_and(BTreeSet::is_empty) {
         return Screening::Rejected(Reason::NodeNamesConflict);
@@ -160,7 +161,8 @@ pub(crate) fn screen(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Scre
             return Screening::Failed(Failure { plugin: Plugin::PodTopologySpread, why });
         }
     };
-    if let Some(why) = pod.pod_affinity.error() {
+    let affinity_error = pod.pod_affinity.error();
+    if let Some(why) = affinity_error.filter(|_| rules.filters_by(Plugin::InterPodAffinity)) {
         let plugin = Plugin::InterPodAffinity;
         return Screening::Rejected(Reason::Unparsable { plugin, why: why.clone() });
     }

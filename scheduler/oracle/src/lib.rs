@@ -40,7 +40,8 @@ pub use preemption::{Candidate, Ineligible, Preemption, Refusal, preempt, preemp
 pub use reason::{Plugin, Reason};
 pub use rejection::Rejection;
 pub use rules::{
-    DefaultSpread, ResourceWeight, Rules, ScoringStrategy, ShapePoint, Weights, cpu_and_memory,
+    DefaultSpread, ResourceWeight, Rules, ScoringStrategy, ShapePoint, SwitchedOff, Weights,
+    cpu_and_memory,
 };
 pub use scores::{NodeScore, PluginScore, ScoreError, score};
 pub use wake::{Chances, rejection_may_have_changed};

@@ -128,6 +128,9 @@ pub fn preempt_after(
     pod: &ClusterPod,
     rejection: &Rejection,
 ) -> Preemption {
+    if rules.switched_off.preemption {
+        return Preemption::NotTried;
+    }
     if rejection.whole_pod.is_some() {
         return Preemption::ClaimsNotFound;
     }
@@ -159,14 +162,16 @@ pub fn preempt_after(
 
 /// Whether the Pod may preempt now: while its victims are on their way out, it waits for them.
 pub(crate) fn may_preempt(question: Question<'_>) -> bool {
-    let Question { cluster, pod, .. } = question;
+    let Question { rules, cluster, pod, .. } = question;
     let nominated = pod.nominated_node.as_ref().and_then(|name| cluster.nodes.get(name));
     let waits = nominated.is_some_and(|node| {
         let reasons = question.on(node).rejections();
         let may_still_help = !reasons.iter().any(Reason::is_unresolvable);
         may_still_help && has_leaving_victims(cluster, pod, &node.node.name)
     });
-    pod.preemption_policy != PreemptionPolicy::Never && !waits
+    let may_ever =
+        pod.preemption_policy != PreemptionPolicy::Never && !rules.switched_off.preemption;
+    may_ever && !waits
 }
 
 fn has_leaving_victims(cluster: &Cluster, pod: &ClusterPod, node: &NodeName) -> bool {

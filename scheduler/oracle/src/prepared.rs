@@ -6,6 +6,7 @@ use model::{ClusterNode, ClusterPod, SelectorError};
 use crate::cluster::Cluster;
 use crate::filters::inter_pod_affinity::Counts;
 use crate::filters::pod_topology_spread::Spread;
+use crate::reason::Plugin;
 use crate::rules::Rules;
 use crate::trial::Trial;
 
@@ -18,8 +19,14 @@ pub(crate) struct Prepared {
 impl Prepared {
     /// Fails when spread constraints cannot be parsed.
     pub fn new(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Result<Self, SelectorError> {
-        let spread = Spread::new(rules, cluster, pod)?;
-        Ok(Self { affinity: Counts::of_placed(cluster, pod), spread })
+        let (mut spread, mut affinity) = (Spread::default(), Counts::default());
+        if rules.filters_by(Plugin::PodTopologySpread) {
+            spread = Spread::new(rules, cluster, pod)?;
+        }
+        if rules.filters_by(Plugin::InterPodAffinity) {
+            affinity = Counts::of_placed(cluster, pod);
+        }
+        Ok(Self { affinity, spread })
     }
 }
 

@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use model::{LabelSelector, NodeAffinity, TopologySpreadConstraint, WhenUnsatisfiable};
 
+use crate::reason::Plugin;
+
 /// The arguments of kube-scheduler's plugins. The default is its default profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
+    pub switched_off: SwitchedOff,
     pub weights: Weights,
     pub fit: ScoringStrategy,
     /// `NodeResourcesBalancedAllocationArgs.resources`; their weights have no effect.
@@ -28,6 +31,7 @@ pub struct Rules {
 impl Default for Rules {
     fn default() -> Self {
         Self {
+            switched_off: SwitchedOff::default(),
             weights: Weights::default(),
             fit: ScoringStrategy::LeastAllocated(cpu_and_memory()),
             balanced_resources: vec!["cpu".into(), "memory".into()],
@@ -38,6 +42,25 @@ impl Default for Rules {
             hard_pod_affinity_weight: 1,
             ignore_preferred_terms_of_existing_pods: false,
         }
+    }
+}
+
+/// What a profile does without. Nothing by default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SwitchedOff {
+    /// With what these find out before any Node is looked at.
+    pub filters: BTreeSet<Plugin>,
+    pub scores: BTreeSet<Plugin>,
+    pub preemption: bool,
+}
+
+impl Rules {
+    pub fn filters_by(&self, plugin: Plugin) -> bool {
+        !self.switched_off.filters.contains(&plugin)
+    }
+
+    pub fn scores_by(&self, plugin: Plugin) -> bool {
+        !self.switched_off.scores.contains(&plugin)
     }
 }
 

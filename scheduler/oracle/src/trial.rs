@@ -54,7 +54,8 @@ impl Trial<'_> {
 
     /// The reasons of the first rule that rejects.
     fn first_rejections(&self) -> Vec<Reason> {
-        let mut answers = FILTERS.iter().map(|filter| filter(self));
+        let filters = FILTERS.iter().filter(|filter| self.rules.filters_by(filter.plugin));
+        let mut answers = filters.map(|filter| (filter.reasons)(self));
         answers.find(|reasons| !reasons.is_empty()).unwrap_or_default()
     }
 }

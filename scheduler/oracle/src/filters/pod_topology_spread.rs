@@ -17,7 +17,7 @@ use crate::trial::Trial;
 type Domains = BTreeMap<Arc<str>, i64>;
 
 /// The constraints of a Pod, each with what it counts over the cluster.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Spread {
     all: Vec<Constraint>,
     counted: Vec<Counted>,

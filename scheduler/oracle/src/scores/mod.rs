@@ -129,7 +129,7 @@ pub fn score(
     let nodes = feasible.iter().filter_map(|name| cluster.nodes.get(name));
     let contest = Contest { rules, cluster, pod, feasible: nodes.collect() };
     let mut table = vec![NodeScore::default(); contest.feasible.len()];
-    for rule in &SCORES {
+    for rule in SCORES.iter().filter(|rule| rules.scores_by(rule.plugin)) {
         let plugin = rule.plugin;
         let Scores { raw, normalised } = match (rule.score)(&contest) {
             Answer::Scored(scores) => scores,

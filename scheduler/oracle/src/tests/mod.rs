@@ -9,4 +9,5 @@ mod resources;
 mod scores;
 mod spread;
 mod spread_scores;
+mod switched_off;
 mod wake;
