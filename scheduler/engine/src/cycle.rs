@@ -91,7 +91,7 @@ impl Engine {
         }
         let objects = self.gate(order, spec).map_err(Rejection::Object)?;
         let objects: Vec<Reservable> = objects.into_iter().cloned().collect();
-        match self.survey(&self.asking(kind)) {
+        match self.survey(kind) {
             Survey::Failed(why) => Err(Rejection::Failed(why).into()),
             Survey::Feasible(placement) => {
                 Ok(Place { node: self.any_of(&placement.best), objects })
@@ -200,7 +200,7 @@ impl Engine {
         let is_over = pods > has.pods_max
             || asked.cpu_milli > 0 && held.cpu_milli > has.allocatable.cpu_milli
             || asked.memory_bytes > 0 && held.memory_bytes > has.allocatable.memory_bytes;
-        if is_over && self.config.rules.filters_by(Plugin::NodeResourcesFit) {
+        if is_over && self.rules_of(&pod.spec.profile).filters_by(Plugin::NodeResourcesFit) {
             return Some(format!("the allocatable resources of node {node}"));
         }
         let over = objects.iter().find(|object| {

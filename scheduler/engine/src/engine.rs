@@ -2,8 +2,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Amount, FailurePolicy, Instant, Need, ObjectKey, ObjectKind, ObjectRef, PodUid};
-use oracle::{Chances, Cluster, Rules};
+use model::{Amount, Instant, Need, ObjectKey, ObjectKind, ObjectRef, PodUid};
+use oracle::{Chances, Cluster};
 
 use crate::closed::ClosedNodes;
 use crate::decision::{Held, Poll, Report, Work};
@@ -12,6 +12,7 @@ use crate::ledger::Ledger;
 use crate::line::{Bypass, WakeAside};
 use crate::objects::Objects;
 use crate::preempt::{Evictions, ForeignNominations};
+use crate::profile::Profiles;
 use crate::queue::{ActiveQueue, BackoffQueue, Parked};
 use crate::record::{Record, Stage};
 use crate::rejection::{Rejection, WakeOn};
@@ -19,16 +20,14 @@ use crate::reports::Reports;
 use crate::rng::Rng;
 use crate::uses::Uses;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EngineConfig {
     /// Breaks ties between equally good Nodes.
     pub seed: u64,
+    /// Lines are shared by the Pods of all profiles, and so are their rules.
     pub bypass: Bypass,
-    /// For Pods that name none.
-    pub failure_policy: FailurePolicy,
     pub quotas: Vec<Quota>,
-    /// The arguments and weights of kube-scheduler's plugins.
-    pub rules: Rules,
+    pub profiles: Profiles,
 }
 
 /// A soft limit of one namespace on each object: beyond it, its Pods stand behind the others.
@@ -326,7 +325,7 @@ impl Engine {
         let chances = if is_known {
             Chances::default()
         } else {
-            Chances::of(&self.config.rules, &self.cluster, &self.asking(&kind))
+            Chances::of(self.rules_of(&kind.profile), &self.cluster, &self.asking(&kind))
         };
         if let Some(record) = self.pods.get_mut(uid) {
             record.parked_as = Some(kind.clone());

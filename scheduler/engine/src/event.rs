@@ -9,6 +9,8 @@ use model::{
     OwnerKind, Pod, PodDisruptionBudget, PodUid, Reservable,
 };
 
+use crate::engine::EngineConfig;
+
 #[derive(Clone, Debug)]
 pub enum Event {
     NodeSeen(ClusterNode),
@@ -61,6 +63,8 @@ pub enum Event {
     Synced(Kind),
     /// The kind is not installed in this cluster. Only Pods that refer to it wait for it.
     Absent(Kind),
+    /// Other settings hold from now on. The seed stays.
+    Reconfigured(Box<EngineConfig>),
     /// This replica leads from now on, and has seen everything that its predecessor did.
     TermBegan,
     /// The API server bound the Pod as decided.

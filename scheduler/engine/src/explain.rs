@@ -130,7 +130,7 @@ impl Engine {
 
     fn answer(&self, question: &Question<'_>) -> Explanation {
         let Question { spec, kind, order, nodes_max, .. } = question;
-        let survey = self.survey_some(&self.asking(kind), *nodes_max);
+        let survey = self.survey_some(kind, *nodes_max);
         let rejection = match (&spec.hold, self.gate(*order, spec), &survey) {
             (Some(hold), _, _) => Some(Rejection::Pod(hold.clone())),
             (None, Err(rejection), _) => Some(Rejection::Object(rejection)),

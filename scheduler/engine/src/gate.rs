@@ -30,7 +30,9 @@ impl Engine {
         let known = self.objects.get(object).filter(|_| may_use);
         let mut rejection = ObjectRejection {
             object: object.clone(),
-            policy: spec.failure_policy.unwrap_or(self.config.failure_policy),
+            policy: spec
+                .failure_policy
+                .unwrap_or(self.config.profiles.of(&spec.profile).failure_policy),
             cause: Cause::Short,
             phase: known.map(|object| object.phase),
             needed: need.amount,

@@ -34,6 +34,7 @@ mod line;
 mod objects;
 mod observe;
 mod preempt;
+mod profile;
 mod record;
 mod recover;
 mod rejection;
@@ -62,7 +63,10 @@ pub use explain::{
 pub use line::Bypass;
 pub use objects::BACKEND_FRESH_FOR;
 /// The arguments of kube-scheduler's plugins, which a configuration can change.
-pub use oracle::{DefaultSpread, ResourceWeight, Rules, ScoringStrategy, ShapePoint, Weights};
+pub use oracle::{
+    DefaultSpread, Plugin, ResourceWeight, Rules, ScoringStrategy, ShapePoint, SwitchedOff, Weights,
+};
+pub use profile::{Profile, Profiles};
 pub use rejection::{
     Cause, Class, NodesRejection, ObjectRejection, ReasonCount, Rejection, WakeOn,
 };

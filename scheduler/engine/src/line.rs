@@ -11,7 +11,7 @@ use model::{Amount, Instant, PodUid};
 use crate::queue::Order;
 
 /// How often, and for how long after the first time, smaller Pods may pass the head.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bypass {
     pub times_max: u32,
     pub span_max: Duration,

@@ -56,13 +56,13 @@ impl Engine {
         pod
     }
 
-    pub(crate) fn survey(&self, pod: &ClusterPod) -> Survey {
-        self.survey_some(pod, usize::MAX)
+    pub(crate) fn survey(&self, kind: &ParkKey) -> Survey {
+        self.survey_some(kind, usize::MAX)
     }
 
     /// Looks at no more Nodes than this.
-    pub(crate) fn survey_some(&self, pod: &ClusterPod, nodes_max: usize) -> Survey {
-        let rules = &self.config.rules;
+    pub(crate) fn survey_some(&self, kind: &ParkKey, nodes_max: usize) -> Survey {
+        let (rules, pod) = (self.rules_of(&kind.profile), &self.asking(kind));
         match decide_among(rules, &self.cluster, pod, nodes_max) {
             Decision::Placed(placement) => Survey::Feasible(placement),
             Decision::Failed(failure) => Survey::Failed(failure.to_string()),
@@ -80,7 +80,7 @@ impl Engine {
 
     pub(crate) fn fits_some_node(&self, spec: &PodSpec) -> bool {
         let pod = self.asking(&ParkKey::of(spec));
-        matches!(decide(&self.config.rules, &self.cluster, &pod), Decision::Placed(_))
+        matches!(decide(self.rules_of(&spec.profile), &self.cluster, &pod), Decision::Placed(_))
     }
 }
 

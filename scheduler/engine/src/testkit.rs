@@ -8,6 +8,9 @@ use model::{
     Reservable, Resources, Shape, Taint,
 };
 
+/// The profile of Pods that say nothing else.
+pub(crate) const PROFILE: &str = "corridor-scheduler";
+
 pub(crate) fn corridor(text: &str) -> ObjectRef {
     ObjectRef { kind: ObjectKind::Corridor, key: key(text) }
 }
@@ -86,6 +89,7 @@ impl PodBuilder {
             uid: format!("uid-{}", key.name),
             created_at_unix_s: 0,
             spec: PodSpec {
+                profile: PROFILE.into(),
                 namespace: key.namespace.clone(),
                 shape: Arc::new(shape(100, 1 << 20)),
                 needs: Vec::new(),
@@ -142,6 +146,11 @@ impl PodBuilder {
 
     fn needs_object(mut self, object: ObjectRef, amount: Option<u32>) -> Self {
         self.spec.needs.push(Need { object, amount: amount.map(Amount::from_whole) });
+        self
+    }
+
+    pub fn profile(mut self, name: &str) -> Self {
+        self.spec.profile = name.into();
         self
     }
 

@@ -6,7 +6,7 @@
 use model::{
     Amount, ClusterNode, ClusterPod, DeclaredEnd, NodeName, ObjectKey, ObjectRef, Reservable,
 };
-use oracle::{Reason, filter_without};
+use oracle::{Reason, Rules, filter_without};
 
 use crate::engine::Engine;
 use crate::line::{Line, Rank};
@@ -195,12 +195,13 @@ impl Engine {
 
     /// When the first Node has room, by the declared ends of the Pods on it.
     fn when_nodes(&self, record: &Record, now_unix_s: i64) -> Estimate {
-        let asking = self.asking(&record.kind());
-        if self.survey(&asking).feasible() > 0 {
+        let kind = record.kind();
+        if self.survey(&kind).feasible() > 0 {
             return Estimate::now(now_unix_s, "a node has room for it now");
         }
+        let (rules, asking) = (self.rules_of(&kind.profile), self.asking(&kind));
         let nodes = self.cluster.nodes.values();
-        let candidates = nodes.filter_map(|node| self.when_node(&asking, node));
+        let candidates = nodes.filter_map(|node| self.when_node(rules, &asking, node));
         let first = candidates.min_by_key(|(at, _)| *at);
         let Some((at, basis)) = first else {
             return Estimate::unknown("no declared end makes room for it on a node".to_owned());
@@ -213,7 +214,12 @@ impl Engine {
     }
 
     /// When one Node has room, if declared ends are all it takes.
-    fn when_node(&self, asking: &ClusterPod, node: &ClusterNode) -> Option<(i64, Vec<Basis>)> {
+    fn when_node(
+        &self,
+        rules: &Rules,
+        asking: &ClusterPod,
+        node: &ClusterNode,
+    ) -> Option<(i64, Vec<Basis>)> {
         let name = &node.node.name;
         let on_node = self.cluster.pods_on(name).filter_map(|placed| {
             let end = self.pods.get(&placed.uid)?.pod.declared_end.as_ref()?;
@@ -227,7 +233,7 @@ impl Engine {
             if basis.len() < ENDS_NAMED_MAX {
                 basis.push(ending.basis(Some(name)));
             }
-            let reasons = filter_without(&self.config.rules, &self.cluster, asking, node, &gone);
+            let reasons = filter_without(rules, &self.cluster, asking, node, &gone);
             if reasons.is_empty() {
                 return Some((ending.end.at_unix_s, basis));
             }

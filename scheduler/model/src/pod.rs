@@ -70,6 +70,8 @@ pub enum Assignment {
 /// to the scheduler, but for their arrival.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodSpec {
+    /// `schedulerName`: by which profile it is placed.
+    pub profile: Arc<str>,
     pub namespace: Arc<str>,
     pub shape: Arc<Shape>,
     /// At most one of each kind, in the order of kinds: all are met together, or none.

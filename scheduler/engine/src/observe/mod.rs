@@ -66,6 +66,7 @@ impl Engine {
             }
             Event::Synced(kind) => self.synced(kind, true),
             Event::Absent(kind) => self.synced(kind, false),
+            Event::Reconfigured(config) => self.reconfigured(*config),
             Event::TermBegan => self.term_began(),
             Event::BindDone(uid) => self.bind_done(&uid),
             Event::BindRefused { pod, refusal } => self.bind_refused(&pod, &refusal),

@@ -16,6 +16,7 @@ pub(crate) struct Parked {
 /// Pods with the same key fit on the same Nodes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ParkKey {
+    pub profile: Arc<str>,
     pub namespace: Arc<str>,
     pub shape: Arc<Shape>,
     pub objects: Vec<ObjectRef>,
@@ -27,6 +28,7 @@ impl ParkKey {
     /// Of a Pod that was promised no Node.
     pub fn of(spec: &PodSpec) -> Self {
         Self {
+            profile: spec.profile.clone(),
             namespace: spec.namespace.clone(),
             shape: spec.shape.clone(),
             objects: spec.needs.iter().map(|need| need.object.clone()).collect(),

@@ -5,6 +5,7 @@ mod bundles;
 mod corridor_line;
 mod nodes;
 mod preemption;
+mod profiles;
 mod properties;
 mod reports;
 mod state;

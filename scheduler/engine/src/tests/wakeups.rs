@@ -240,7 +240,12 @@ impl History {
     }
 
     fn expected(&self, before: &Cluster, after: &Cluster, pod: &model::ClusterPod) -> bool {
-        rejection_may_have_changed(&self.world.engine.config.rules, before, after, pod)
+        rejection_may_have_changed(
+            self.world.engine.rules_of(crate::testkit::PROFILE),
+            before,
+            after,
+            pod,
+        )
     }
 
     fn parked(&self) -> Vec<(PodUid, ParkKey)> {

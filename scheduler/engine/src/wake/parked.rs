@@ -37,7 +37,8 @@ impl Engine {
         let kinds: Vec<ParkKey> = self.parked.keys().cloned().collect();
         for kind in kinds {
             let everywhere = Scope::Everywhere;
-            let scope = if is_local(&self.config.rules, &kind) { &scope } else { &everywhere };
+            let rules = self.rules_of(&kind.profile);
+            let scope = if is_local(rules, &kind) { &scope } else { &everywhere };
             self.judge(&kind, scope);
         }
     }
@@ -82,7 +83,7 @@ impl Engine {
     /// Wakes one Pod of the kind if there is a chance that there was not. Whether there is.
     fn judge(&mut self, kind: &ParkKey, scope: &Scope) -> bool {
         let asking = self.asking(kind);
-        let (rules, cluster) = (&self.config.rules, &self.cluster);
+        let (rules, cluster) = (&self.config.profiles.of(&kind.profile).rules, &self.cluster);
         let Some(group) = self.parked.group_mut(kind) else { return false };
         let mut now = group.chances.clone();
         match scope {
