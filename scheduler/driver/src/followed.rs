@@ -12,6 +12,7 @@ use model::{Assignment, NodeName, ObjectKind, ObjectRef, ObjectUid, Owner, Owner
 
 use crate::act::Condition;
 use crate::clock::age;
+use crate::served::Served;
 use crate::tampering::{Guard, OURS, SeenUse};
 use crate::tracker::{Gone, key};
 use crate::translate;
@@ -46,6 +47,7 @@ pub(crate) trait Followed: Resource<DynamicType = ()> {
 /// What the driver itself has to remember of objects between two sights.
 #[derive(Debug, Default)]
 pub(crate) struct Noted {
+    pub served: Served,
     /// When each backend last renewed its Lease, by its own clock.
     renewals: BTreeMap<ObjectKind, Timestamp>,
     /// What the objects' conditions of ours say, and since when: a restarted scheduler goes on from
@@ -66,6 +68,10 @@ pub(crate) struct Noted {
 const COMPLAINTS_MAX: usize = 10_000;
 
 impl Noted {
+    pub fn of(served: Served) -> Self {
+        Self { served, ..Self::default() }
+    }
+
     /// Whether nobody was told yet that this object cannot be read.
     pub fn is_first_complaint(&mut self, uid: Option<&str>) -> bool {
         if self.complained.len() >= COMPLAINTS_MAX {
@@ -91,8 +97,8 @@ impl Noted {
 
     /// The Pod as the engine is told of it: without a grant that nobody but its forger gave.
     pub fn pod(&mut self, wire: &WirePod) -> Option<model::Pod> {
-        let counts = self.guard.pods.sees(wire, Instant::now());
-        let mut pod = translate::pod(wire)?;
+        let counts = self.guard.pods.sees(wire, &self.served, Instant::now());
+        let mut pod = translate::pod(wire, &self.served)?;
         if let Assignment::Bound { grant, .. } = &mut pod.assignment
             && !counts
         {

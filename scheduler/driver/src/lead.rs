@@ -9,6 +9,7 @@ use tracing::{info, warn};
 
 use crate::duty::Change;
 use crate::run::{Driver, Input};
+use crate::served::Served;
 use crate::watch::{Page, read};
 use crate::wire::WirePod;
 
@@ -52,9 +53,9 @@ impl Driver {
     fn take_stock(&mut self) {
         self.trackers.of(Kind::Pods).begin_stock();
         let (client, sender) = (self.client.clone(), self.sender.clone());
-        let term = self.term_name();
+        let (term, served) = (self.term_name(), self.noted.served.clone());
         tokio::spawn(async move {
-            let pods = our_pods(client).await;
+            let pods = our_pods(client, &served).await;
             if let Err(error) = &pods {
                 warn!(%error, "the Pods cannot be listed; trying again before anything is decided");
             }
@@ -93,21 +94,26 @@ impl Driver {
 
 /// Every Pod of this scheduler, by a consistent read: no resourceVersion is given. Later pages show the
 /// same moment as the first. One that cannot be read is the watch's business.
-async fn our_pods(client: Client) -> kube::Result<Vec<WirePod>> {
-    let (mut pods, mut token) = (Vec::new(), None);
-    loop {
-        let text = client.request_text(page(token.as_deref())?).await?;
-        let page = Page::read(text.as_bytes()).map_err(kube::Error::SerdeError)?;
-        pods.extend(page.items().iter().filter_map(|raw| read::<WirePod>(raw).ok()));
-        match page.token() {
-            Some(next) => token = Some(next.to_owned()),
-            None => return Ok(pods),
+async fn our_pods(client: Client, served: &Served) -> kube::Result<Vec<WirePod>> {
+    let mut pods = Vec::new();
+    // A selector of fields names one value.
+    for scheduler_name in served.names() {
+        let mut token = None;
+        loop {
+            let text = client.request_text(page(scheduler_name, token.as_deref())?).await?;
+            let page = Page::read(text.as_bytes()).map_err(kube::Error::SerdeError)?;
+            pods.extend(page.items().iter().filter_map(|raw| read::<WirePod>(raw).ok()));
+            match page.token() {
+                Some(next) => token = Some(next.to_owned()),
+                None => break,
+            }
         }
     }
+    Ok(pods)
 }
 
-fn page(token: Option<&str>) -> kube::Result<Request<Vec<u8>>> {
-    let ours = format!("fieldSelector=spec.schedulerName%3D{}", crds::SCHEDULER_NAME);
+fn page(scheduler_name: &str, token: Option<&str>) -> kube::Result<Request<Vec<u8>>> {
+    let ours = format!("fieldSelector=spec.schedulerName%3D{scheduler_name}");
     let token = token.map(|token| format!("&continue={token}")).unwrap_or_default();
     Request::get(format!("/api/v1/pods?limit={PAGE_PODS}&{ours}{token}"))
         .body(Vec::new())

@@ -17,6 +17,7 @@ mod lead;
 mod metrics;
 mod questions;
 mod run;
+mod served;
 mod slots;
 mod tampering;
 #[cfg(test)]
@@ -26,7 +27,9 @@ mod translate;
 mod watch;
 mod wire;
 
-pub use configuration::{ConfigurationError, KubeSchedulerConfiguration, SchedulerConfiguration};
+pub use configuration::{
+    ConfigurationError, KubeSchedulerConfiguration, ProfileError, SchedulerConfiguration,
+};
 pub use election::{Election, ElectionSettings, Fence, SettingsError, Tenure, Term};
 pub use health::{Health, KindState};
 pub use metrics::Metrics;

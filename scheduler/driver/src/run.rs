@@ -23,6 +23,7 @@ use crate::followed::Noted;
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::questions::{Asked, Questions};
+use crate::served::Served;
 use crate::slots::Slots;
 use crate::tracker::Trackers;
 use crate::watch::{self, WatchNews};
@@ -109,7 +110,8 @@ impl Driver {
         health: Arc<Health>,
     ) -> Self {
         let (sender, receiver) = channel(INPUTS_MAX);
-        let (questions, asked) = Questions::new();
+        let served = Served::by(&config);
+        let (questions, asked) = Questions::new(served.clone());
         Self {
             client,
             clock: tenure.clock().clone(),
@@ -120,7 +122,7 @@ impl Driver {
             health,
             slots: Slots::default(),
             trackers: Trackers::default(),
-            noted: Noted::default(),
+            noted: Noted::of(served),
             sender,
             receiver,
             questions,

@@ -179,6 +179,7 @@ mod tests {
             uid: "u".into(),
             node: "n1".into(),
             spec: Arc::new(PodSpec {
+                profile: crds::SCHEDULER_NAME.into(),
                 namespace: "a".into(),
                 shape: Arc::default(),
                 needs: Vec::new(),

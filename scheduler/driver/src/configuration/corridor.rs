@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use engine::{Bypass, EngineConfig, Quota};
+use engine::{Bypass, Quota};
 use model::{Amount, FailurePolicy};
 use serde::Deserialize;
 
-use super::ConfigurationError;
+use super::error::ProfileError;
+use super::profile::ProfileSettings;
 
 /// Settings of ours, for one profile.
 #[derive(Debug, Default, Deserialize)]
@@ -43,36 +44,37 @@ struct QuotaArgs {
 }
 
 impl CorridorArgs {
-    pub fn apply(self, config: &mut EngineConfig) -> Result<(), ConfigurationError> {
+    pub fn apply(self, settings: &mut ProfileSettings) -> Result<(), ProfileError> {
         if let Some(policy) = self.failure_policy {
-            config.failure_policy = match policy {
+            settings.profile.failure_policy = match policy {
                 Policy::Queue => FailurePolicy::Queue,
                 Policy::FailFast => FailurePolicy::FailFast,
             };
         }
-        let bypass = self.bypass.unwrap_or_default();
-        let Bypass { times_max, span_max } = config.bypass;
-        config.bypass = Bypass {
+        let Bypass { times_max, span_max } = Bypass::default();
+        settings.bypass = self.bypass.map(|bypass| Bypass {
             times_max: bypass.times.unwrap_or(times_max),
             span_max: bypass.seconds.map_or(span_max, |it| Duration::from_secs(it.into())),
-        };
+        });
+        let mut quotas: Vec<Quota> = Vec::new();
         for quota in self.quotas {
             let quota = quota.read()?;
-            if config.quotas.iter().any(|it| it.namespace == quota.namespace) {
-                return Err(ConfigurationError::QuotaTwice(quota.namespace.to_string()));
+            if quotas.iter().any(|it| it.namespace == quota.namespace) {
+                return Err(ProfileError::QuotaTwice(quota.namespace.to_string()));
             }
-            config.quotas.push(quota);
+            quotas.push(quota);
         }
+        settings.quotas = (!quotas.is_empty()).then_some(quotas);
         Ok(())
     }
 }
 
 impl QuotaArgs {
-    fn read(self) -> Result<Quota, ConfigurationError> {
+    fn read(self) -> Result<Quota, ProfileError> {
         let amount = |field, value: Option<f64>| match value {
             None => Ok(None),
             Some(value) => match Amount::from_measured(value) {
-                amount if amount.is_zero() => Err(ConfigurationError::Quota {
+                amount if amount.is_zero() => Err(ProfileError::Quota {
                     namespace: self.namespace.clone(),
                     field,
                     value: value.to_string(),

@@ -10,47 +10,60 @@ pub enum ConfigurationError {
     Extender { url: String },
     #[error(
         "leaderElection.resourceName is kube-scheduler, the default scheduler's own Lease; leave it \
-         out or choose another name"
+         out, choose another name, or give --replace-default"
     )]
     LeaseOfKubeScheduler,
     #[error("leaderElection.resourceLock is {0:?}; only leases are supported")]
     ResourceLock(String),
     #[error(transparent)]
     LeaderElection(SettingsError),
-    #[error("profiles has {0} entries; one profile is supported")]
+    #[error("profiles has {0} entries; {max} are supported", max = super::PROFILES_MAX)]
     Profiles(usize),
     #[error(
-        "profiles[0].schedulerName is {0:?}; this scheduler serves {name} and leaves the Pods of \
-         others alone",
-        name = crds::SCHEDULER_NAME
+        "profiles[{index}].schedulerName is default-scheduler, whose Pods kube-scheduler places; choose \
+         another name, or give --replace-default where kube-scheduler does not run"
     )]
-    SchedulerName(String),
-    #[error("profiles[0].plugins.{point}: {plugin:?} cannot be disabled")]
-    Disabled { point: &'static str, plugin: String },
-    #[error("profiles[0].plugins.{point}: {plugin:?} is no plugin of this scheduler")]
+    DefaultScheduler { index: usize },
+    #[error("profiles[{index}].schedulerName {name:?} is taken by a profile before")]
+    SchedulerNameTwice { index: usize, name: String },
+    #[error("profiles[{index}] ({name}): {why}")]
+    Profile { index: usize, name: String, why: ProfileError },
+    #[error(
+        "profiles[{index}] ({name}): {setting} of the plugin Corridor differs from that of a profile \
+         before; Pods of all profiles stand in one line, so say it once"
+    )]
+    SharedSetting { index: usize, name: String, setting: &'static str },
+}
+
+/// Why a profile cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProfileError {
+    #[error("plugins.{point}: {plugin:?} cannot be disabled")]
+    Disabled { point: &'static str, plugin: &'static str },
+    #[error("plugins.{point}: {plugin:?} is no plugin of this scheduler")]
     UnknownPlugin { point: &'static str, plugin: String },
+    #[error("plugins.{point}: {plugin:?} takes no part there")]
+    NotThere { point: &'static str, plugin: String },
     #[error(
-        "profiles[0].plugins.{point}: {plugin:?} cannot be chosen there; every plugin runs, and in \
-         kube-scheduler's order"
+        "plugins: {plugin:?} takes part in {first} and {second} together; switch it off at both, or at \
+         neither (multiPoint does both)"
     )]
-    Point { point: &'static str, plugin: String },
-    #[error("profiles[0].plugins.{point}: {plugin:?} is enabled twice")]
+    Half { plugin: &'static str, first: &'static str, second: &'static str },
+    #[error("plugins.{point}: {plugin:?} is enabled twice")]
     EnabledTwice { point: &'static str, plugin: String },
-    #[error(
-        "profiles[0].plugins.{point}: weight of {plugin:?} is {weight}; it must not be negative"
-    )]
+    #[error("plugins.{point}: weight of {plugin:?} is {weight}; it must not be negative")]
     Weight { point: &'static str, plugin: String, weight: i32 },
     #[error(
-        "profiles[0].pluginConfig: {0:?} cannot be configured; the plugins with settings are \
-         {CORRIDOR_PLUGIN}, {names}",
+        "pluginConfig: {0:?} cannot be configured; the plugins with settings are {CORRIDOR_PLUGIN}, \
+         {names}",
         names = super::plugin_args::CONFIGURABLE.join(", ")
     )]
     Plugin(String),
-    #[error("profiles[0].pluginConfig: args of {plugin} are of kind {kind:?}, not {plugin}Args")]
+    #[error("pluginConfig: args of {plugin} are of kind {kind:?}, not {plugin}Args")]
     ArgsKind { plugin: String, kind: String },
-    #[error("profiles[0].pluginConfig: {0} is configured twice")]
+    #[error("pluginConfig: {0} is configured twice")]
     Twice(String),
-    #[error("profiles[0].pluginConfig: args of {plugin}: {why}")]
+    #[error("pluginConfig: args of {plugin}: {why}")]
     Args { plugin: String, why: String },
     #[error("quotas: {field} of namespace {namespace:?} is {value}; it must be a number above 0")]
     Quota { namespace: String, field: &'static str, value: String },

@@ -22,8 +22,12 @@ pub(super) struct LeaderElection {
 
 impl LeaderElection {
     /// What is not said follows from the lease duration, in kube-scheduler's proportions.
-    pub fn read(self, notes: &mut Vec<String>) -> Result<ElectionSettings, ConfigurationError> {
-        if self.resource_name.as_deref() == Some("kube-scheduler") {
+    pub fn read(
+        self,
+        replace_default: bool,
+        notes: &mut Vec<String>,
+    ) -> Result<ElectionSettings, ConfigurationError> {
+        if !replace_default && self.resource_name.as_deref() == Some("kube-scheduler") {
             return Err(ConfigurationError::LeaseOfKubeScheduler);
         }
         if let Some(lock) = self.resource_lock.filter(|lock| lock != "leases") {
@@ -63,7 +67,7 @@ mod tests {
     fn read(value: serde_json::Value) -> Result<(ElectionSettings, Vec<String>), String> {
         let mut notes = Vec::new();
         let file: LeaderElection = serde_json::from_value(value).map_err(|it| it.to_string())?;
-        let settings = file.read(&mut notes).map_err(|it| it.to_string())?;
+        let settings = file.read(false, &mut notes).map_err(|it| it.to_string())?;
         Ok((settings, notes))
     }
 

@@ -5,7 +5,9 @@ mod corridor;
 mod error;
 mod leader_election;
 mod plugin_args;
+mod plugin_table;
 mod plugins;
+mod profile;
 mod scoring;
 
 use engine::EngineConfig;
@@ -13,17 +15,22 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use leader_election::LeaderElection;
-use plugin_args::PluginConfig;
-use plugins::Plugins;
+use profile::Profile;
 
-pub use error::ConfigurationError;
+pub use error::{ConfigurationError, ProfileError};
 
 use crate::election::ElectionSettings;
 
 pub const API_VERSION: &str = "kubescheduler.config.k8s.io/v1";
 
+/// The name by which kube-scheduler serves Pods that name none.
+const DEFAULT_SCHEDULER: &str = "default-scheduler";
+
 /// The plugin whose `pluginConfig` holds our own settings.
 const CORRIDOR_PLUGIN: &str = "Corridor";
+
+/// Each has rules of its own, and waiting Pods are judged by each: more is a mistake.
+const PROFILES_MAX: usize = 16;
 
 /// The document of kind `KubeSchedulerConfiguration`.
 #[derive(Debug, Default, Deserialize)]
@@ -45,22 +52,13 @@ pub struct KubeSchedulerConfiguration {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct Profile {
-    scheduler_name: Option<String>,
-    percentage_of_nodes_to_score: Option<IgnoredAny>,
-    plugins: Plugins,
-    plugin_config: Vec<PluginConfig>,
-}
-
-#[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Extender {
     url_prefix: String,
 }
 
 /// What the engine is told, and what people should know about the rest of their file.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct SchedulerConfiguration {
     pub engine: EngineConfig,
     pub election: ElectionSettings,
@@ -69,29 +67,43 @@ pub struct SchedulerConfiguration {
     pub notes: Vec<String>,
 }
 
+/// What holds when no file says anything.
+impl Default for SchedulerConfiguration {
+    fn default() -> Self {
+        Self {
+            engine: profile::defaults(),
+            election: ElectionSettings::default(),
+            leader_elect: None,
+            notes: Vec::new(),
+        }
+    }
+}
+
 impl KubeSchedulerConfiguration {
     pub const KIND: &'static str = "KubeSchedulerConfiguration";
 
-    /// Everything the file asks for, or the first thing in it that cannot be honoured.
-    pub fn read(mut self) -> Result<SchedulerConfiguration, ConfigurationError> {
+    /// Everything the file asks for, or the first thing in it that cannot be honoured. With
+    /// `replace_default` it may take over what kube-scheduler serves.
+    pub fn read(
+        mut self,
+        replace_default: bool,
+    ) -> Result<SchedulerConfiguration, ConfigurationError> {
         if self.api_version != API_VERSION {
             return Err(ConfigurationError::ApiVersion(self.api_version));
         }
         if let Some(extender) = self.extenders.first() {
             return Err(ConfigurationError::Extender { url: extender.url_prefix.clone() });
         }
-        if self.profiles.len() > 1 {
+        if self.profiles.len() > PROFILES_MAX {
             return Err(ConfigurationError::Profiles(self.profiles.len()));
         }
         let mut notes = self.unused();
         let leader_elect = self.leader_election.leader_elect;
-        let election = std::mem::take(&mut self.leader_election).read(&mut notes)?;
-        let profile = self.profiles.pop().unwrap_or_default();
-        if profile.percentage_of_nodes_to_score.is_some() {
-            notes.push(SAMPLING.to_owned());
-        }
-        notes.extend(profile.plugins.unused());
-        Ok(SchedulerConfiguration { engine: profile.read()?, election, leader_elect, notes })
+        let election =
+            std::mem::take(&mut self.leader_election).read(replace_default, &mut notes)?;
+        let engine = profile::read(self.profiles, replace_default, &mut notes)?;
+        notes.dedup();
+        Ok(SchedulerConfiguration { engine, election, leader_elect, notes })
     }
 
     /// Fields that are accepted, because files for kube-scheduler have them, and do nothing.
@@ -124,21 +136,6 @@ impl KubeSchedulerConfiguration {
 
 const SAMPLING: &str = "percentageOfNodesToScore is not used: every node is considered";
 
-impl Profile {
-    fn read(self) -> Result<EngineConfig, ConfigurationError> {
-        match self.scheduler_name {
-            Some(name) if name != crds::SCHEDULER_NAME => {
-                return Err(ConfigurationError::SchedulerName(name));
-            }
-            _ => {}
-        }
-        let mut config = EngineConfig::default();
-        plugin_args::read(self.plugin_config, &mut config)?;
-        self.plugins.weigh(&mut config.rules.weights)?;
-        Ok(config)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,7 +146,7 @@ mod tests {
         let json = format!(r#"{{"apiVersion":"{API_VERSION}",{fields}}}"#);
         let parsed: KubeSchedulerConfiguration =
             serde_json::from_str(&json).map_err(|error| error.to_string())?;
-        parsed.read().map_err(|error| error.to_string())
+        parsed.read(false).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -161,7 +158,10 @@ mod tests {
         )
         .unwrap()
         .engine;
-        assert_eq!(config.failure_policy, FailurePolicy::FailFast);
+        assert_eq!(
+            config.profiles.of(crds::SCHEDULER_NAME).failure_policy,
+            FailurePolicy::FailFast
+        );
         assert_eq!(config.bypass.times_max, 3);
         assert_eq!(config.bypass.span_max, Bypass::default().span_max, "left out: the default");
         let [quota] = config.quotas.as_slice() else { panic!("{:?}", config.quotas) };
@@ -186,7 +186,7 @@ mod tests {
             (r#""extenders":[{"urlPrefix":"http://x"}]"#, "http://x"),
             (r#""leaderElection":{"resourceName":"kube-scheduler"}"#, "own Lease"),
             (r#""profiles":[{"schedulerName":"default-scheduler"}]"#, "default-scheduler"),
-            (r#""profiles":[{},{}]"#, "2 entries"),
+            (r#""profiles":[{},{}]"#, "\"corridor-scheduler\" is taken"),
             (r#""profiles":[{"pluginConfig":[{"name":"NoSuch"}]}]"#, "NoSuch"),
             (r#""noSuchField":1"#, "noSuchField"),
             (
@@ -204,6 +204,6 @@ mod tests {
             assert!(error.contains(expected), "{fields}: {error}");
         }
         let wrong: KubeSchedulerConfiguration = serde_json::from_str("{}").unwrap();
-        assert!(wrong.read().unwrap_err().to_string().contains(API_VERSION));
+        assert!(wrong.read(false).unwrap_err().to_string().contains(API_VERSION));
     }
 }

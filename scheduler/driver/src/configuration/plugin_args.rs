@@ -2,15 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use engine::{DefaultSpread, EngineConfig, Rules};
+use engine::{DefaultSpread, Rules};
 use model::{NodeSelectorTerm, WhenUnsatisfiable};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::CORRIDOR_PLUGIN;
 use super::corridor::CorridorArgs;
+use super::error::ProfileError;
+use super::profile::ProfileSettings;
 use super::scoring::{BalancedArgs, FitArgs};
-use super::{CORRIDOR_PLUGIN, ConfigurationError};
 use crate::translate;
 use crate::wire::{WireNodeAffinity, WireSpreadConstraint};
 
@@ -32,56 +34,75 @@ pub(super) const CONFIGURABLE: [&str; 5] = [
     "InterPodAffinity",
 ];
 
+/// Plugins whose args are accepted, because files for kube-scheduler have them, and do nothing.
+const WITHOUT_EFFECT: [(&str, &str); 3] = [
+    ("DefaultPreemption", "every node is considered"),
+    ("VolumeBinding", "Pods that need it are held"),
+    ("DynamicResources", "Pods that need it are held"),
+];
+
 pub(super) fn read(
     plugins: Vec<PluginConfig>,
-    config: &mut EngineConfig,
-) -> Result<(), ConfigurationError> {
+    settings: &mut ProfileSettings,
+    notes: &mut Vec<String>,
+) -> Result<(), ProfileError> {
     let mut names = BTreeSet::new();
     for plugin in plugins {
-        if plugin.name != CORRIDOR_PLUGIN && !CONFIGURABLE.contains(&plugin.name.as_str()) {
-            return Err(ConfigurationError::Plugin(plugin.name));
-        }
         if !names.insert(plugin.name.clone()) {
-            return Err(ConfigurationError::Twice(plugin.name));
+            return Err(ProfileError::Twice(plugin.name));
         }
-        plugin.apply(config)?;
+        let name = plugin.name.as_str();
+        if let Some((_, why)) = WITHOUT_EFFECT.iter().find(|(unused, _)| *unused == name) {
+            notes.push(format!("args of {name} are not used: {why}"));
+            continue;
+        }
+        if name != CORRIDOR_PLUGIN && !CONFIGURABLE.contains(&name) {
+            return Err(ProfileError::Plugin(plugin.name));
+        }
+        plugin.apply(settings)?;
     }
     Ok(())
 }
 
 impl PluginConfig {
-    fn apply(mut self, config: &mut EngineConfig) -> Result<(), ConfigurationError> {
+    fn apply(mut self, settings: &mut ProfileSettings) -> Result<(), ProfileError> {
         if self.args.is_null() {
             return Ok(());
         }
         self.take_type()?;
-        let rules = &mut config.rules;
         let Self { name, args } = self;
-        let applied = match name.as_str() {
-            CORRIDOR_PLUGIN => match parse::<CorridorArgs>(args) {
-                Ok(args) => return args.apply(config),
-                Err(why) => Err(why),
-            },
-            "NodeResourcesFit" => parse::<FitArgs>(args).and_then(|it| it.apply(rules)),
-            "NodeResourcesBalancedAllocation" => {
-                parse::<BalancedArgs>(args).and_then(|it| it.apply(rules))
-            }
-            "NodeAffinity" => parse::<NodeAffinityArgs>(args).and_then(|it| it.apply(rules)),
-            "PodTopologySpread" => parse::<SpreadArgs>(args).and_then(|it| it.apply(rules)),
-            _ => parse::<PodAffinityArgs>(args).and_then(|it| it.apply(rules)),
-        };
-        applied.map_err(|why| ConfigurationError::Args { plugin: name, why })
+        let applied =
+            match name.as_str() {
+                CORRIDOR_PLUGIN => match parse::<CorridorArgs>(args) {
+                    Ok(args) => return args.apply(settings),
+                    Err(why) => Err(why),
+                },
+                "NodeResourcesFit" => {
+                    parse::<FitArgs>(args).and_then(|it| it.apply(&mut settings.profile.rules))
+                }
+                "NodeResourcesBalancedAllocation" => {
+                    parse::<BalancedArgs>(args).and_then(|it| it.apply(&mut settings.profile.rules))
+                }
+                "NodeAffinity" => parse::<NodeAffinityArgs>(args)
+                    .and_then(|it| it.apply(&mut settings.profile.rules)),
+                "PodTopologySpread" => {
+                    parse::<SpreadArgs>(args).and_then(|it| it.apply(&mut settings.profile.rules))
+                }
+                _ => parse::<PodAffinityArgs>(args)
+                    .and_then(|it| it.apply(&mut settings.profile.rules)),
+            };
+        applied.map_err(|why| ProfileError::Args { plugin: name, why })
     }
 
     /// Args are objects of their own in Kubernetes' eyes; there is one version, and a kind for each
     /// plugin.
-    fn take_type(&mut self) -> Result<(), ConfigurationError> {
+    fn take_type(&mut self) -> Result<(), ProfileError> {
         let Some(fields) = self.args.as_object_mut() else { return Ok(()) };
         fields.remove("apiVersion");
         match fields.remove("kind") {
             Some(kind) if kind != format!("{}Args", self.name) => {
                 let kind = kind.as_str().map_or_else(|| kind.to_string(), ToOwned::to_owned);
-                Err(ConfigurationError::ArgsKind { plugin: self.name.clone(), kind })
+                Err(ProfileError::ArgsKind { plugin: self.name.clone(), kind })
             }
             _ => Ok(()),
         }
@@ -193,9 +214,9 @@ mod tests {
 
     fn rules(plugins: Value) -> Result<Rules, String> {
         let plugins = serde_json::from_value(plugins).map_err(|error| error.to_string())?;
-        let mut config = EngineConfig::default();
-        read(plugins, &mut config).map_err(|error| error.to_string())?;
-        Ok(config.rules)
+        let mut settings = ProfileSettings::default();
+        read(plugins, &mut settings, &mut Vec::new()).map_err(|error| error.to_string())?;
+        Ok(settings.profile.rules)
     }
 
     fn one(name: &str, args: &Value) -> Result<Rules, String> {
@@ -281,7 +302,7 @@ mod tests {
     fn other_plugins_kinds_and_repetitions_are_refused_by_name() {
         let fit = json!({"name": "NodeResourcesFit"});
         let cases = [
-            (json!([{"name": "VolumeBinding", "args": {}}]), "\"VolumeBinding\" cannot be"),
+            (json!([{"name": "NodePorts", "args": {}}]), "\"NodePorts\" cannot be"),
             (json!([fit, fit]), "NodeResourcesFit is configured twice"),
             (json!([{"name": "Corridor", "args": {"kind": "OtherArgs"}}]), "\"OtherArgs\""),
             (json!([{"name": "InterPodAffinity", "args": {"kind": 7}}]), "kind \"7\""),

@@ -1,24 +1,25 @@
-//! `plugins` of a profile: the weights of scores. Which plugins run, and in which order, is fixed:
-//! taking one away, or adding one that does not exist, is refused by name.
+//! `plugins` of a profile: which of them take part at which point, and what scores weigh. Their order is
+//! kube-scheduler's and cannot be chosen. What does not exist here is refused by name.
 
 use std::collections::BTreeSet;
 
-use engine::Weights;
+use engine::{Plugin as RuleName, Rules, Weights};
 use serde::Deserialize;
 
-use super::{CORRIDOR_PLUGIN, ConfigurationError};
+use super::error::ProfileError;
+use super::plugin_table::{Known, OURS, PLUGINS, Point, Role, known};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct Plugins {
     multi_point: PluginSet,
-    score: PluginSet,
     pre_enqueue: PluginSet,
     queue_sort: PluginSet,
     pre_filter: PluginSet,
     filter: PluginSet,
     post_filter: PluginSet,
     pre_score: PluginSet,
+    score: PluginSet,
     reserve: PluginSet,
     permit: PluginSet,
     pre_bind: PluginSet,
@@ -40,86 +41,168 @@ struct Plugin {
     weight: i32,
 }
 
-/// Always on, and without a weight. `Corridor` is ours.
-const WITHOUT_SCORE: [&str; 9] = [
-    "SchedulingGates",
-    "PrioritySort",
-    "NodeUnschedulable",
-    "NodeName",
-    "NodePorts",
-    "DefaultPreemption",
-    "DefaultBinder",
-    "NodeDeclaredFeatures",
-    CORRIDOR_PLUGIN,
-];
+/// In a list of disabled plugins: all of them.
+const ALL: &str = "*";
 
-/// Part of kube-scheduler's default profile. Pods that need them are held here.
-const NOT_IMPLEMENTED: [&str; 5] =
-    ["VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "DynamicResources"];
+/// Filters that reject Pods before any Node is looked at: half of such a one cannot be switched off.
+const REJECT_EARLY: [RuleName; 3] =
+    [RuleName::NodeAffinity, RuleName::PodTopologySpread, RuleName::InterPodAffinity];
 
 impl Plugins {
-    /// Sets the weights that the file names. Those of `score` go before those of `multiPoint`.
-    pub fn weigh(&self, weights: &mut Weights) -> Result<(), ConfigurationError> {
-        for (point, set) in self.other_points() {
-            if let Some(plugin) = set.enabled.first().or(set.disabled.first()) {
-                return Err(ConfigurationError::Point { point, plugin: plugin.name.clone() });
+    /// Sets what the file says of each plugin. What people should know about it is noted.
+    pub fn apply(&self, rules: &mut Rules, notes: &mut Vec<String>) -> Result<(), ProfileError> {
+        self.multi_point.check("multiPoint", None)?;
+        for (point, set) in self.points() {
+            set.check(point.name(), Some(point))?;
+        }
+        self.refuse_without_ours()?;
+        for plugin in &PLUGINS {
+            match plugin.role {
+                Role::Rule(rule) => self.switch(plugin, rule, rules)?,
+                Role::Preemption => {
+                    rules.switched_off.preemption = !self.is_on(plugin, Point::PostFilter);
+                }
+                Role::Indispensable => self.refuse_off(plugin)?,
+                Role::NotImplemented => notes.extend(self.note_of(plugin)),
             }
         }
         for (point, set) in [("multiPoint", &self.multi_point), ("score", &self.score)] {
-            set.refuse_disabled(point)?;
-            set.refuse_repeated(point)?;
             for plugin in &set.enabled {
-                plugin.weigh(point, weights)?;
+                plugin.weigh(point, &mut rules.weights)?;
             }
         }
         Ok(())
     }
 
-    /// Plugins that are enabled and have nothing to do here.
-    pub fn unused(&self) -> Vec<String> {
-        let enabled = self.multi_point.enabled.iter().chain(&self.score.enabled);
-        let unused = enabled.filter(|plugin| NOT_IMPLEMENTED.contains(&plugin.name.as_str()));
-        let note =
-            |plugin: &Plugin| format!("{} is not used: Pods that need it are held", plugin.name);
-        unused.map(note).collect()
+    /// Whether the plugin takes part at a point: what is said of the point goes before what is said of all.
+    fn is_on(&self, plugin: &Known, point: Point) -> bool {
+        let of_all = self.multi_point.enables(plugin) || !self.multi_point.disables(plugin);
+        let set = self.of(point);
+        set.enables(plugin) || of_all && !set.disables(plugin)
     }
 
-    fn other_points(&self) -> [(&'static str, &PluginSet); 11] {
-        [
-            ("preEnqueue", &self.pre_enqueue),
-            ("queueSort", &self.queue_sort),
-            ("preFilter", &self.pre_filter),
-            ("filter", &self.filter),
-            ("postFilter", &self.post_filter),
-            ("preScore", &self.pre_score),
-            ("reserve", &self.reserve),
-            ("permit", &self.permit),
-            ("preBind", &self.pre_bind),
-            ("bind", &self.bind),
-            ("postBind", &self.post_bind),
-        ]
-    }
-}
-
-impl PluginSet {
-    /// A score that is disabled and enabled again only has another weight.
-    fn refuse_disabled(&self, point: &'static str) -> Result<(), ConfigurationError> {
-        let returns = |disabled: &&Plugin| {
-            point == "score" && self.enabled.iter().any(|enabled| enabled.name == disabled.name)
-        };
-        match self.disabled.iter().find(|plugin| !returns(plugin)) {
-            Some(plugin) => {
-                Err(ConfigurationError::Disabled { point, plugin: plugin.name.clone() })
+    fn switch(
+        &self,
+        plugin: &Known,
+        rule: RuleName,
+        rules: &mut Rules,
+    ) -> Result<(), ProfileError> {
+        let halves = [(Point::PreFilter, Point::Filter), (Point::PreScore, Point::Score)];
+        for (before, point) in halves {
+            if !plugin.is_at(point) {
+                continue;
             }
+            let is_on = self.is_on(plugin, point);
+            let prepares = !plugin.is_at(before) || self.is_on(plugin, before);
+            let rejects_early = point == Point::Filter && REJECT_EARLY.contains(&rule);
+            if is_on && !prepares || !is_on && prepares && rejects_early {
+                let (first, second) = (before.name(), point.name());
+                return Err(ProfileError::Half { plugin: plugin.name, first, second });
+            }
+            let off = match point {
+                Point::Filter => &mut rules.switched_off.filters,
+                _ => &mut rules.switched_off.scores,
+            };
+            if !is_on {
+                off.insert(rule);
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse_off(&self, plugin: &Known) -> Result<(), ProfileError> {
+        match plugin.points.iter().find(|point| !self.is_on(plugin, **point)) {
+            Some(point) => Err(ProfileError::Disabled { point: point.name(), plugin: plugin.name }),
             None => Ok(()),
         }
     }
 
-    fn refuse_repeated(&self, point: &'static str) -> Result<(), ConfigurationError> {
-        let mut names = BTreeSet::new();
-        match self.enabled.iter().find(|plugin| !names.insert(&plugin.name)) {
+    /// Files for kube-scheduler that switch everything off do not mean ours, which they do not know.
+    fn refuse_without_ours(&self) -> Result<(), ProfileError> {
+        let of_all = ("multiPoint", &self.multi_point);
+        let mut sets = self.points().into_iter().map(|(point, set)| (point.name(), set));
+        match sets.by_ref().chain([of_all]).find(|(_, set)| set.names(&OURS)) {
+            Some((point, _)) => Err(ProfileError::Disabled { point, plugin: OURS.name }),
+            None => Ok(()),
+        }
+    }
+
+    /// For a plugin that is named and has nothing to do here.
+    fn note_of(&self, plugin: &Known) -> Option<String> {
+        let sets = self.points().map(|(_, set)| set);
+        let mut sets = sets.into_iter().chain([&self.multi_point]);
+        let is_named = sets.any(|set| set.enables(plugin) || set.names(plugin));
+        is_named.then(|| format!("{} is not used: Pods that need it are held", plugin.name))
+    }
+
+    fn of(&self, point: Point) -> &PluginSet {
+        match point {
+            Point::PreEnqueue => &self.pre_enqueue,
+            Point::QueueSort => &self.queue_sort,
+            Point::PreFilter => &self.pre_filter,
+            Point::Filter => &self.filter,
+            Point::PostFilter => &self.post_filter,
+            Point::PreScore => &self.pre_score,
+            Point::Score => &self.score,
+            Point::Reserve => &self.reserve,
+            Point::Permit => &self.permit,
+            Point::PreBind => &self.pre_bind,
+            Point::Bind => &self.bind,
+            Point::PostBind => &self.post_bind,
+        }
+    }
+
+    fn points(&self) -> [(Point, &PluginSet); 12] {
+        [
+            Point::PreEnqueue,
+            Point::QueueSort,
+            Point::PreFilter,
+            Point::Filter,
+            Point::PostFilter,
+            Point::PreScore,
+            Point::Score,
+            Point::Reserve,
+            Point::Permit,
+            Point::PreBind,
+            Point::Bind,
+            Point::PostBind,
+        ]
+        .map(|point| (point, self.of(point)))
+    }
+}
+
+impl PluginSet {
+    fn enables(&self, plugin: &Known) -> bool {
+        self.enabled.iter().any(|it| it.name == plugin.name)
+    }
+
+    fn disables(&self, plugin: &Known) -> bool {
+        self.names(plugin) || self.disabled.iter().any(|it| it.name == ALL)
+    }
+
+    fn names(&self, plugin: &Known) -> bool {
+        self.disabled.iter().any(|it| it.name == plugin.name)
+    }
+
+    /// No point: all of them.
+    fn check(&self, name: &'static str, point: Option<Point>) -> Result<(), ProfileError> {
+        let mut seen = BTreeSet::new();
+        for plugin in &self.enabled {
+            let named = plugin.name.clone();
+            let Some(known) = known(&plugin.name) else {
+                return Err(ProfileError::UnknownPlugin { point: name, plugin: named });
+            };
+            if point.is_some_and(|point| !known.is_at(point)) {
+                return Err(ProfileError::NotThere { point: name, plugin: named });
+            }
+            if !seen.insert(&plugin.name) {
+                return Err(ProfileError::EnabledTwice { point: name, plugin: named });
+            }
+        }
+        let unknown = |it: &&Plugin| it.name != ALL && known(&it.name).is_none();
+        match self.disabled.iter().find(unknown) {
             Some(plugin) => {
-                Err(ConfigurationError::EnabledTwice { point, plugin: plugin.name.clone() })
+                Err(ProfileError::UnknownPlugin { point: name, plugin: plugin.name.clone() })
             }
             None => Ok(()),
         }
@@ -127,15 +210,11 @@ impl PluginSet {
 }
 
 impl Plugin {
-    fn weigh(&self, point: &'static str, weights: &mut Weights) -> Result<(), ConfigurationError> {
-        let name = || self.name.clone();
-        let Some(weight) = weight_of(weights, &self.name) else {
-            let is_known = NOT_IMPLEMENTED.contains(&self.name.as_str())
-                || point == "multiPoint" && WITHOUT_SCORE.contains(&self.name.as_str());
-            let unknown = ConfigurationError::UnknownPlugin { point, plugin: name() };
-            return if is_known { Ok(()) } else { Err(unknown) };
-        };
-        let refused = ConfigurationError::Weight { point, plugin: name(), weight: self.weight };
+    /// Plugins that score nothing have a weight without a meaning, as in kube-scheduler.
+    fn weigh(&self, point: &'static str, weights: &mut Weights) -> Result<(), ProfileError> {
+        let Some(weight) = weight_of(weights, &self.name) else { return Ok(()) };
+        let plugin = self.name.clone();
+        let refused = ProfileError::Weight { point, plugin, weight: self.weight };
         *weight = self.weight.try_into().map_err(|_| refused)?;
         Ok(())
     }
@@ -155,55 +234,4 @@ fn weight_of<'a>(weights: &'a mut Weights, plugin: &str) -> Option<&'a mut u32> 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn weights(plugins: &str) -> Result<Weights, String> {
-        let plugins: Plugins = serde_json::from_str(plugins).map_err(|error| error.to_string())?;
-        let mut weights = Weights::default();
-        plugins.weigh(&mut weights).map_err(|error| error.to_string())?;
-        Ok(weights)
-    }
-
-    #[test]
-    fn weights_of_scores_go_before_those_of_all_points() {
-        let set = weights(
-            r#"{"multiPoint":{"enabled":[{"name":"NodeAffinity","weight":5},{"name":"NodePorts"},
-                {"name":"ImageLocality","weight":7},{"name":"VolumeBinding"}]},
-                "score":{"enabled":[{"name":"NodeAffinity","weight":9},{"name":"TaintToleration"}],
-                "disabled":[{"name":"NodeAffinity"}]}}"#,
-        )
-        .unwrap();
-        let expected = Weights {
-            node_affinity: 9,
-            image_locality: 7,
-            // Left out is 0, which counts as 1.
-            taint_toleration: 0,
-            ..Weights::default()
-        };
-        assert_eq!(set, expected);
-        assert_eq!(weights("{}").unwrap(), Weights::default());
-    }
-
-    #[test]
-    fn what_cannot_be_chosen_is_refused_by_name() {
-        let cases = [
-            (r#"{"score":{"disabled":[{"name":"ImageLocality"}]}}"#, "\"ImageLocality\" cannot be"),
-            (r#"{"multiPoint":{"disabled":[{"name":"*"}]}}"#, "multiPoint: \"*\" cannot be"),
-            (r#"{"multiPoint":{"enabled":[{"name":"Mine"}]}}"#, "\"Mine\" is no plugin"),
-            (r#"{"score":{"enabled":[{"name":"NodePorts"}]}}"#, "\"NodePorts\" is no plugin"),
-            (r#"{"filter":{"enabled":[{"name":"NodePorts"}]}}"#, "filter: \"NodePorts\""),
-            (r#"{"postFilter":{"disabled":[{"name":"*"}]}}"#, "postFilter: \"*\""),
-            (r#"{"score":{"enabled":[{"name":"NodeAffinity","weight":-1}]}}"#, "is -1"),
-            (
-                r#"{"score":{"enabled":[{"name":"NodeAffinity"},{"name":"NodeAffinity"}]}}"#,
-                "enabled twice",
-            ),
-            (r#"{"socre":{}}"#, "socre"),
-        ];
-        for (plugins, expected) in cases {
-            let error = weights(plugins).unwrap_err();
-            assert!(error.contains(expected), "{plugins}: {error}");
-        }
-    }
-}
+mod tests;

@@ -10,6 +10,7 @@ use model::{NodeName, PodUid};
 
 use super::Alarm;
 use super::grants::{Look, Results};
+use crate::served::Served;
 use crate::tracker::key;
 use crate::translate::grant_text;
 use crate::wire::WirePod;
@@ -65,9 +66,9 @@ impl PodGuard {
     }
 
     /// Looks at a Pod. Returns whether its grant, if it has one, counts.
-    pub fn sees(&mut self, pod: &WirePod, now: Instant) -> bool {
+    pub fn sees(&mut self, pod: &WirePod, served: &Served, now: Instant) -> bool {
         let Some(uid) = pod.metadata.uid.as_deref().map(PodUid::new) else { return true };
-        let is_ours = pod.spec.scheduler_name == crds::SCHEDULER_NAME;
+        let is_ours = served.has(&pod.spec.scheduler_name);
         if !is_ours || matches!(pod.status.phase.as_str(), "Succeeded" | "Failed") {
             self.known.remove(&uid);
             return true;

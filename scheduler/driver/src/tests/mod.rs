@@ -9,6 +9,7 @@ use engine::{Engine, EngineConfig, Event, Kind, Poll, Report, Work};
 use model::{Instant, ObjectKind};
 use serde_json::Value;
 
+use crate::served::Served;
 use crate::translate;
 
 const WORK: Work = Work { attempts_max: 64, nodes_max: usize::MAX };
@@ -47,7 +48,9 @@ impl World {
     }
 
     fn pod(&mut self, object: &Value) -> serde_json::Result<()> {
-        if let Some(pod) = translate::pod(&serde_json::from_value(object.clone())?) {
+        if let Some(pod) =
+            translate::pod(&serde_json::from_value(object.clone())?, &Served::default())
+        {
             self.handle(Event::PodSeen(pod));
         }
         Ok(())

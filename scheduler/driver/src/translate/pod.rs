@@ -12,12 +12,13 @@ use super::key;
 use super::needs::{failure_policy, needs};
 use super::shape::shape;
 use super::unsupported::unsupported_field;
+use crate::served::Served;
 use crate::wire::{DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER, WirePod};
 
 /// `None` for a Pod that does not concern us: another scheduler's that is not on a Node yet, and
 /// was promised none.
-pub(crate) fn pod(wire: &WirePod) -> Option<Pod> {
-    let assignment = assignment(wire)?;
+pub(crate) fn pod(wire: &WirePod, served: &Served) -> Option<Pod> {
+    let assignment = assignment(wire, served)?;
     let (metadata, status) = (&wire.metadata, &wire.status);
     let (uid, resource_version) = (metadata.uid.as_ref()?, metadata.resource_version.as_ref()?);
     let key = key(metadata);
@@ -26,6 +27,7 @@ pub(crate) fn pod(wire: &WirePod) -> Option<Pod> {
     let unscheduled = status.condition("PodScheduled").filter(|it| it.status == "False");
     Some(Pod {
         spec: Arc::new(PodSpec {
+            profile: wire.spec.scheduler_name.as_str().into(),
             namespace: key.namespace.clone(),
             shape: Arc::new(shape(&key.namespace, wire)),
             needs: asked.needs,
@@ -77,7 +79,7 @@ fn declared_end(wire: &WirePod) -> Option<DeclaredEnd> {
     [deadline, expected].into_iter().flatten().min_by_key(|end| end.at_unix_s)
 }
 
-fn assignment(wire: &WirePod) -> Option<Assignment> {
+fn assignment(wire: &WirePod, served: &Served) -> Option<Assignment> {
     let (spec, status) = (&wire.spec, &wire.status);
     if matches!(status.phase.as_str(), "Succeeded" | "Failed") {
         return Some(Assignment::Finished);
@@ -85,12 +87,12 @@ fn assignment(wire: &WirePod) -> Option<Assignment> {
     if !spec.node_name.is_empty() {
         // Only our own Bindings grant anything.
         let annotations = wire.metadata.annotations.as_ref();
-        let annotations = annotations.filter(|_| spec.scheduler_name == crds::SCHEDULER_NAME);
+        let annotations = annotations.filter(|_| served.has(&spec.scheduler_name));
         let grant = annotations.and_then(|annotations| annotations.get(GRANT));
         let grant = grant.and_then(|text| parse_grant(text));
         return Some(Assignment::Bound { node: NodeName::new(&spec.node_name), grant });
     }
-    if spec.scheduler_name != crds::SCHEDULER_NAME {
+    if !served.has(&spec.scheduler_name) {
         return (!status.nominated_node_name.is_empty()).then_some(Assignment::Foreign);
     }
     if wire.metadata.deletion_timestamp.is_some() {
@@ -144,7 +146,7 @@ mod tests {
             "status": {"phase": "Pending"},
         });
         change(&mut object);
-        pod(&serde_json::from_value(object).unwrap())
+        pod(&serde_json::from_value(object).unwrap(), &Served::default())
     }
 
     #[test]
@@ -239,7 +241,7 @@ mod tests {
 
     #[test]
     fn garbage_is_no_pod_and_no_panic() {
-        assert_eq!(pod(&WirePod::default()), None);
+        assert_eq!(pod(&WirePod::default(), &Served::default()), None);
         let odd = json!({
             "metadata": {"uid": "", "resourceVersion": "x", "ownerReferences": []},
             "spec": {
@@ -250,7 +252,7 @@ mod tests {
             },
             "status": {"startTime": "2026-01-01T00:00:00Z"},
         });
-        let odd = pod(&serde_json::from_value(odd).unwrap()).unwrap();
+        let odd = pod(&serde_json::from_value(odd).unwrap(), &Served::default()).unwrap();
         assert!(odd.spec.hold.is_some());
         assert_eq!(odd.declared_end.unwrap().at_unix_s, i64::MAX);
     }

@@ -1,0 +1,109 @@
+use engine::SwitchedOff;
+
+use super::*;
+
+fn rules(plugins: &str) -> Result<(Rules, Vec<String>), String> {
+    let plugins: Plugins = serde_json::from_str(plugins).map_err(|error| error.to_string())?;
+    let (mut rules, mut notes) = (Rules::default(), Vec::new());
+    plugins.apply(&mut rules, &mut notes).map_err(|error| error.to_string())?;
+    Ok((rules, notes))
+}
+
+fn weights(plugins: &str) -> Weights {
+    rules(plugins).unwrap().0.weights
+}
+
+fn off(plugins: &str) -> SwitchedOff {
+    rules(plugins).unwrap().0.switched_off
+}
+
+#[test]
+fn weights_of_scores_go_before_those_of_all_points() {
+    let set = weights(
+        r#"{"multiPoint":{"enabled":[{"name":"NodeAffinity","weight":5},{"name":"NodePorts"},
+            {"name":"ImageLocality","weight":7},{"name":"VolumeBinding"}]},
+            "score":{"enabled":[{"name":"NodeAffinity","weight":9},{"name":"TaintToleration"}],
+            "disabled":[{"name":"NodeAffinity"}]}}"#,
+    );
+    let expected = Weights {
+        node_affinity: 9,
+        image_locality: 7,
+        // Left out is 0, which counts as 1.
+        taint_toleration: 0,
+        ..Weights::default()
+    };
+    assert_eq!(set, expected);
+    assert_eq!(weights("{}"), Weights::default());
+    assert_eq!(off("{}"), SwitchedOff::default());
+}
+
+#[test]
+fn a_plugin_is_switched_off_at_one_point_or_at_all() {
+    let score = off(r#"{"score":{"disabled":[{"name":"ImageLocality"}]}}"#);
+    assert_eq!(score.scores, [RuleName::ImageLocality].into());
+    assert!(score.filters.is_empty() && !score.preemption);
+    let everywhere = off(r#"{"multiPoint":{"disabled":[{"name":"TaintToleration"}]}}"#);
+    assert_eq!(everywhere.scores, [RuleName::TaintToleration].into());
+    assert_eq!(everywhere.filters, [RuleName::TaintToleration].into());
+    let ports = off(r#"{"filter":{"disabled":[{"name":"NodePorts"}]}}"#);
+    assert_eq!(ports.filters, [RuleName::NodePorts].into());
+    assert!(off(r#"{"postFilter":{"disabled":[{"name":"*"}]}}"#).preemption);
+}
+
+#[test]
+fn all_can_be_switched_off_and_some_on_again() {
+    let no_scores =
+        off(r#"{"preScore":{"disabled":[{"name":"*"}]},"score":{"disabled":[{"name":"*"}]}}"#);
+    assert_eq!(no_scores.scores.len(), 7);
+    assert!(no_scores.filters.is_empty());
+    let one =
+        off(r#"{"preScore":{"disabled":[{"name":"*"}],"enabled":[{"name":"NodeResourcesFit"}]},
+        "score":{"disabled":[{"name":"*"}],"enabled":[{"name":"NodeResourcesFit"}]}}"#);
+    assert_eq!(one.scores.len(), 6);
+    let few =
+        off(r#"{"multiPoint":{"disabled":[{"name":"*"}],"enabled":[{"name":"SchedulingGates"},
+        {"name":"PrioritySort"},{"name":"DefaultBinder"},
+        {"name":"NodeResourcesFit"}]}}"#);
+    assert_eq!(few.scores.len(), 6);
+    assert!(!few.filters.contains(&RuleName::NodeResourcesFit) && few.filters.len() == 8);
+    assert!(few.preemption);
+    let again = off(r#"{"multiPoint":{"disabled":[{"name":"ImageLocality"}]},
+        "score":{"enabled":[{"name":"ImageLocality","weight":3}]}}"#);
+    assert_eq!(again, SwitchedOff::default());
+}
+
+#[test]
+fn what_is_not_implemented_is_noted_when_it_is_named() {
+    let (_, notes) = rules(
+        r#"{"multiPoint":{"enabled":[{"name":"VolumeZone"}],
+        "disabled":[{"name":"DynamicResources"}]}}"#,
+    )
+    .unwrap();
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    assert!(notes[0].starts_with("VolumeZone is not used"), "{notes:?}");
+}
+
+#[test]
+fn what_cannot_be_chosen_is_refused_by_name() {
+    let cases = [
+        (r#"{"multiPoint":{"disabled":[{"name":"*"}]}}"#, "\"SchedulingGates\" cannot be"),
+        (r#"{"bind":{"disabled":[{"name":"DefaultBinder"}]}}"#, "\"DefaultBinder\" cannot be"),
+        (r#"{"reserve":{"disabled":[{"name":"Corridor"}]}}"#, "\"Corridor\" cannot be"),
+        (r#"{"multiPoint":{"enabled":[{"name":"Mine"}]}}"#, "\"Mine\" is no plugin"),
+        (r#"{"multiPoint":{"disabled":[{"name":"Mine"}]}}"#, "\"Mine\" is no plugin"),
+        (r#"{"queueSort":{"enabled":[{"name":"Coscheduling"}]}}"#, "\"Coscheduling\" is no plugin"),
+        (r#"{"score":{"enabled":[{"name":"NodePorts"}]}}"#, "\"NodePorts\" takes no part"),
+        (r#"{"score":{"enabled":[{"name":"NodeAffinity","weight":-1}]}}"#, "is -1"),
+        (r#"{"preScore":{"disabled":[{"name":"*"}]}}"#, "preScore and score"),
+        (r#"{"filter":{"disabled":[{"name":"InterPodAffinity"}]}}"#, "preFilter and filter"),
+        (
+            r#"{"score":{"enabled":[{"name":"NodeAffinity"},{"name":"NodeAffinity"}]}}"#,
+            "enabled twice",
+        ),
+        (r#"{"socre":{}}"#, "socre"),
+    ];
+    for (plugins, expected) in cases {
+        let error = rules(plugins).unwrap_err();
+        assert!(error.contains(expected), "{plugins}: {error}");
+    }
+}

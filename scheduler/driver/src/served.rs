@@ -1,0 +1,40 @@
+//! Whose Pods are ours to place.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use engine::EngineConfig;
+
+/// The names of the profiles: a Pod chooses one by its `schedulerName`. They are fixed while the process
+/// runs; whoever adds one starts it anew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Served {
+    names: BTreeSet<Arc<str>>,
+}
+
+impl Served {
+    pub fn by(config: &EngineConfig) -> Self {
+        Self { names: config.profiles.names().cloned().collect() }
+    }
+
+    pub fn has(&self, scheduler_name: &str) -> bool {
+        self.names.contains(scheduler_name)
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.names.iter()
+    }
+
+    /// The profile of a Pod that names none of ours: our own name, if it is served.
+    pub fn first(&self) -> &str {
+        let first = || self.names.first().map_or(crds::SCHEDULER_NAME, |name| &**name);
+        self.names.get(crds::SCHEDULER_NAME).map_or_else(first, |name| &**name)
+    }
+}
+
+/// Our own name alone.
+impl Default for Served {
+    fn default() -> Self {
+        Self { names: [crds::SCHEDULER_NAME.into()].into() }
+    }
+}
