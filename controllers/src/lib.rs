@@ -33,6 +33,7 @@ use std::sync::Arc;
 
 use crds::Witness;
 use kube::Client;
+use parking_lot::Mutex;
 use prometheus::IntCounterVec;
 use thiserror::Error;
 use tokio::task::JoinSet;
@@ -54,7 +55,8 @@ use crate::tampering::Alarms;
 pub struct Controllers {
     client: Client,
     backends: Backends,
-    settings: Settings,
+    /// What the next run begins with.
+    settings: Mutex<Settings>,
     metrics: Arc<Metrics>,
     tampering: Option<IntCounterVec>,
     witness: Arc<Witness>,
@@ -72,7 +74,13 @@ impl fmt::Debug for Controllers {
 impl Controllers {
     pub fn new(client: Client, backends: Backends, settings: Settings) -> Self {
         let metrics = Arc::new(Metrics::new(&settings.cluster_name));
+        let settings = Mutex::new(settings);
         Self { client, backends, settings, metrics, tampering: None, witness: Arc::default() }
+    }
+
+    /// Holds from the next [`Self::run`] on.
+    pub fn set(&self, settings: Settings) {
+        *self.settings.lock() = settings;
     }
 
     /// Where tampering is counted, by kind.
@@ -101,7 +109,7 @@ impl Controllers {
         let starting = Context::start(
             self.client.clone(),
             self.backends.clone(),
-            self.settings.clone(),
+            self.settings.lock().clone(),
             self.metrics.clone(),
             speaking.0.clone(),
             alarms,

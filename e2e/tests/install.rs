@@ -1,5 +1,5 @@
 //! The three steps of `docs/install.md` with the real kubectl, and then what the Deployment would start: two
-//! replicas with its flags and the ConfigMap's files, under the roles and policies that the steps brought.
+//! replicas with its flags and the ConfigMap, under the roles and policies that the steps brought.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,7 +8,6 @@
 )]
 
 use std::fs;
-use std::path::Path;
 
 use e2e::control_plane::CONFIG_DIR;
 use e2e::control_plane::servers::free_port;
@@ -20,16 +19,18 @@ use e2e::{ControlPlane, DaemonsProcess, SYSTEM_NAMESPACE, SchedulerProcess};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
+use kube::api::PostParams;
 use serde_json::{Value, json};
 
 const NAME: &str = "corridor-scheduler";
 const TEAM: &str = "team-a";
 
-/// What the kubelet would mount, with the places filled in that the file asks people to fill in.
-fn mount(files: &Path, config: &ConfigMap, daemons: &DaemonsProcess) {
+/// The ConfigMap with the places filled in that the file asks people to fill in.
+async fn fill_in(maps: &Api<ConfigMap>, daemons: &DaemonsProcess) {
     let keys = fs::read_to_string(daemons.trusted_keys()).unwrap();
     let keys: Value = serde_saphyr::from_str(&keys).unwrap();
-    for (name, text) in config.data.iter().flatten() {
+    let mut config = maps.get(NAME).await.unwrap();
+    for text in config.data.iter_mut().flat_map(|data| data.values_mut()) {
         let mut document: Value = serde_saphyr::from_str(text).unwrap();
         if document["kind"] == "CorridorConfiguration" {
             for daemon in ["corrdUrl", "memqosdUrl", "attestdUrl"] {
@@ -38,20 +39,17 @@ fn mount(files: &Path, config: &ConfigMap, daemons: &DaemonsProcess) {
             }
             document["attestation"] = keys["attestation"].clone();
         }
-        fs::write(files.join(name), document.to_string()).unwrap();
+        *text = document.to_string();
     }
+    maps.replace(NAME, &PostParams::default(), &config).await.unwrap();
 }
 
-/// The Deployment's flags, with addresses and paths of this machine.
-fn flags(deployment: &Deployment, files: &Path) -> Vec<String> {
+/// The Deployment's flags, with addresses of this machine.
+fn flags(deployment: &Deployment) -> Vec<String> {
     let template = deployment.spec.clone().unwrap().template.spec.unwrap();
     let mut arguments = template.containers[0].args.clone().unwrap().into_iter();
     assert_eq!(arguments.next().as_deref(), Some("run"));
     let here = |argument: String| match argument.split_once('=') {
-        Some(("--config", path)) => {
-            let file = Path::new(path).file_name().unwrap();
-            format!("--config={}", files.join(file).display())
-        }
         Some(("--https", _)) => format!("--https=127.0.0.1:{}", free_port().unwrap()),
         _ => argument,
     };
@@ -73,11 +71,10 @@ async fn three_steps_and_a_pod_with_both_references_is_bound() {
     let deployment = deployments.get(NAME).await.unwrap();
 
     let daemons = DaemonsProcess::start(&scheduler_binary().await.unwrap(), &[]).await.unwrap();
-    let files = tempfile::tempdir().unwrap();
-    mount(files.path(), &maps.get(NAME).await.unwrap(), &daemons);
+    fill_in(&maps, &daemons).await;
     let mut replicas = vec![];
     for _ in 0..deployment.spec.as_ref().unwrap().replicas.unwrap() {
-        let flags = flags(&deployment, files.path());
+        let flags = flags(&deployment);
         let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
         let access = plane.scheduler_kubeconfig();
         replicas.push(SchedulerProcess::start(access, &flags).await.unwrap());

@@ -23,6 +23,8 @@ use serde_json::json;
 
 const ELSEWHERE: &str = "default";
 const LEADER_LEASE: &str = "corridor-scheduler";
+/// The ConfigMap.
+const SETTINGS: &str = "corridor-scheduler";
 const ALL_VERBS: [&str; 8] =
     ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
 const READING: [&str; 3] = ["get", "list", "watch"];
@@ -69,6 +71,7 @@ const NEEDED: &[Row] = &[
     (Ours, "coordination.k8s.io", "leases", &READING),
     (Ours, "coordination.k8s.io", "leases", &["create"]),
     (Named(LEADER_LEASE), "coordination.k8s.io", "leases", &["update"]),
+    (Named(SETTINGS), "", "configmaps", &READING),
     (Named("corridor-backend-corrd"), "coordination.k8s.io", "leases", &["patch"]),
     (Named("corridor-backend-memqosd"), "coordination.k8s.io", "leases", &["patch"]),
     (Named("corridor-backend-attestd"), "coordination.k8s.io", "leases", &["patch"]),

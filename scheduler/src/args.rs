@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use crate::configuration::ConfigMapName;
+
 /// Schedules Pods that need reserved bandwidth, and holds them until it is there.
 #[derive(Debug, Parser)]
 #[command(version)]
@@ -36,6 +38,16 @@ pub struct RunArgs {
     /// ConfigMap is mounted as a file for each key.
     #[arg(long, value_name = "FILE")]
     pub config: Vec<PathBuf>,
+
+    /// The same from a ConfigMap, with the keys config.yaml and corridor.yaml. It is followed: a new
+    /// version holds at once, a bad one is refused and the last good one stays.
+    #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "config")]
+    pub config_map: Option<ConfigMapName>,
+
+    /// Let a profile be named default-scheduler and the Lease kube-scheduler: this scheduler takes the
+    /// place of kube-scheduler, which must not run.
+    #[arg(long)]
+    pub replace_default: bool,
 
     /// Whether several replicas agree on one that decides, by a Lease. Default: what --config says,
     /// else true. With false, never run two.

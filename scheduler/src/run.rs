@@ -8,14 +8,16 @@ use controllers::{Controllers, Settings};
 use driver::{
     Driver, DriverError, Election, Fence, Health, Metrics, SchedulerConfiguration, Tenure,
 };
-use engine::EngineConfig;
 use futures::{FutureExt, TryFutureExt};
+use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::args::RunArgs;
 use crate::backends::{self, BackendsError};
 use crate::client::{self, ClientError};
-use crate::configuration::{Configuration, ConfigurationError};
+use crate::configuration::{
+    Configuration, ConfigurationError, Known, Listeners, Live, LiveError, Reloads,
+};
 use crate::http::{self, HttpsError, Status};
 use crate::{BAD_CONFIGURATION, FAILURE, account, stop};
 
@@ -23,6 +25,8 @@ use crate::{BAD_CONFIGURATION, FAILURE, account, stop};
 pub enum RunError {
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
+    #[error(transparent)]
+    Live(#[from] LiveError),
     #[error(transparent)]
     Client(#[from] ClientError),
     #[error("cannot listen for signals: {0}")]
@@ -44,7 +48,7 @@ pub enum RunError {
 impl RunError {
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Client(_) | Self::Configuration(_) => BAD_CONFIGURATION,
+            Self::Client(_) | Self::Configuration(_) | Self::Live(_) => BAD_CONFIGURATION,
             Self::Backends(error) => error.exit_code(),
             Self::Https(error) => error.exit_code(),
             Self::Signals(_)
@@ -58,24 +62,33 @@ impl RunError {
 
 pub async fn run(args: RunArgs) -> Result<(), RunError> {
     let stop = stop::requested().map_err(RunError::Signals)?.shared();
-    let configuration = Configuration::load(&args.config)?;
-    for note in &configuration.scheduler.notes {
-        warn!("configuration: {note}");
-    }
-    let chosen = backends::choose(&args, &configuration.corridor).await?;
     let access = client::find(args.kubeconfig.as_deref()).await?;
+    let (configuration, live) = configure(&args, &access).await?;
+    let chosen = backends::choose(&args, &configuration.corridor).await?;
     let candidacy = Candidacy::new(&args, &configuration.scheduler, &access)?;
     let client = client::fenced(&access, &candidacy.fence)?;
     tokio::spawn(account::look(client::unfenced(&access)?));
-    let settings = Settings { cluster_name: args.cluster_name.clone(), ..configuration.settings };
     let (health, metrics) =
         (Arc::new(Health::default()), Arc::new(Metrics::new(&args.cluster_name)?));
-    let controllers = Controllers::new(client.clone(), chosen.backends.clone(), settings)
-        .counting_tampering(metrics.tampering());
-    let config = EngineConfig { seed: args.seed, ..configuration.scheduler.engine };
+    let controllers =
+        Controllers::new(client.clone(), chosen.backends.clone(), configuration.settings.clone())
+            .counting_tampering(metrics.tampering());
+    let config = configuration.scheduler.engine.clone();
     let tenure = candidacy.tenure.clone();
-    let driver = Driver::new(client, tenure.clone(), config, metrics.clone(), health.clone())
-        .with_witness(controllers.witness());
+    let driver =
+        Driver::new(client.clone(), tenure.clone(), config, metrics.clone(), health.clone())
+            .with_witness(controllers.witness());
+    let new_settings = watch::Sender::new(configuration.settings);
+    let for_controllers = new_settings.subscribe();
+    if let Some(live) = live {
+        let listeners = Listeners {
+            engine: driver.settings(),
+            controllers: new_settings,
+            reloads: Reloads::register(&metrics.registry)?,
+            client,
+        };
+        tokio::spawn(live.follow(client::unfenced(&access)?, listeners));
+    }
     let status = Status {
         health,
         metrics,
@@ -103,7 +116,7 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     // Neither half runs on without the other: whoever starts this process again starts both.
     let halves = tokio::try_join!(
         driver.run(stop.clone()).map_err(RunError::from),
-        while_leading(&controllers, &tenure, stop).map_err(RunError::from)
+        while_leading(&controllers, &tenure, for_controllers, stop).map_err(RunError::from)
     );
     drop(ended);
     if let Some(election) = election {
@@ -114,6 +127,29 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     chosen.stop().await;
     info!("stopped");
     Ok(())
+}
+
+/// What holds at the start, and where it comes from if it can change.
+async fn configure(
+    args: &RunArgs,
+    access: &kube::Config,
+) -> Result<(Configuration, Option<Live>), RunError> {
+    let known = Known { cluster_name: &args.cluster_name, seed: args.seed };
+    let live = match &args.config_map {
+        Some(name) => {
+            let client = client::unfenced(access)?;
+            Some(Live::read(&client, name.clone(), args.replace_default, known).await?)
+        }
+        None => None,
+    };
+    let configuration = match &live {
+        Some(live) => live.configuration().clone(),
+        None => Configuration::load(&args.config, args.replace_default)?.of(known),
+    };
+    for note in &configuration.scheduler.notes {
+        warn!("configuration: {note}");
+    }
+    Ok((configuration, live))
 }
 
 /// How this replica comes to lead, and what keeps it from writing when it does not.
@@ -149,10 +185,11 @@ impl Candidacy {
 }
 
 /// The controllers keep nothing that a look at their objects and daemons does not bring back, so they
-/// run only while this replica leads.
+/// run only while this replica leads, and begin anew with other settings.
 pub async fn while_leading(
     controllers: &Controllers,
     tenure: &Tenure,
+    mut settings: watch::Receiver<Settings>,
     stop: impl Future<Output = ()> + Send + Clone,
 ) -> Result<(), controllers::RunError> {
     loop {
@@ -160,8 +197,15 @@ pub async fn while_leading(
             () = stop.clone() => return Ok(()),
             term = tenure.begun() => term,
         };
+        controllers.set(settings.borrow_and_update().clone());
+        let until = async {
+            tokio::select! {
+                () = tenure.ended(&term) => {}
+                Ok(()) = settings.changed() => {}
+            }
+        };
         let stopped = tokio::select! {
-            ended = controllers.run(tenure.ended(&term)) => { ended?; false }
+            ended = controllers.run(until) => { ended?; false }
             () = stop.clone() => true,
         };
         if stopped {

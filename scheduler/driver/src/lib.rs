@@ -27,6 +27,7 @@ mod translate;
 mod watch;
 mod wire;
 
+pub use act::Notice;
 pub use configuration::{
     ConfigurationError, KubeSchedulerConfiguration, ProfileError, SchedulerConfiguration,
 };

@@ -12,6 +12,7 @@ use kube::Client;
 use model::{ObjectRef, ObjectUid, PodUid};
 use serde_json::Value;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::watch as watch_channel;
 use tokio::time::{Instant as Deadline, sleep_until};
 use tracing::{error, info, warn};
 
@@ -96,6 +97,7 @@ pub struct Driver {
     receiver: Receiver<Input>,
     questions: Questions,
     asked: Receiver<Asked>,
+    settings: Arc<watch_channel::Sender<EngineConfig>>,
     pub(crate) stopping: bool,
 }
 
@@ -117,6 +119,7 @@ impl Driver {
             clock: tenure.clock().clone(),
             tenure,
             duty: Duty::default(),
+            settings: Arc::new(watch_channel::Sender::new(config.clone())),
             engine: Engine::new(config),
             metrics,
             health,
@@ -144,10 +147,16 @@ impl Driver {
         self.questions.clone()
     }
 
+    /// Other settings, for the engine that runs: the last that is sent holds.
+    pub fn settings(&self) -> Arc<watch_channel::Sender<EngineConfig>> {
+        self.settings.clone()
+    }
+
     /// Runs until `stop` is ready, then lets the calls in flight end.
     pub async fn run(mut self, stop: impl Future<Output = ()> + Send) -> Result<(), DriverError> {
         let _watches = watch::start(&self.client, &self.sender);
         let mut standing = self.tenure.changes();
+        let mut settings = self.settings.subscribe();
         let mut stop = std::pin::pin!(stop);
         let mut give_up: Option<Deadline> = None;
         let mut inputs = Vec::with_capacity(BATCH_MAX);
@@ -162,6 +171,10 @@ impl Driver {
                     give_up = Some(Deadline::now() + STOP_PATIENCE);
                 }
                 _ = standing.changed() => {}
+                Ok(()) = settings.changed() => {
+                    let config = settings.borrow_and_update().clone();
+                    self.handle(Event::Reconfigured(Box::new(config)));
+                }
                 _ = self.receiver.recv_many(&mut inputs, BATCH_MAX) => {}
                 Some(asked) = self.asked.recv() => asked.answer(&self.engine, wall_clock()),
                 () = sleep_until(wake_at) => {}

@@ -22,6 +22,34 @@ pub(crate) async fn write_event(client: &Client, event: &Value) -> Result<(), ku
     }
 }
 
+/// Something to tell about an object that is no Pod.
+#[derive(Clone, Debug)]
+pub struct Notice<'a> {
+    pub api_version: &'a str,
+    pub kind: &'a str,
+    pub namespace: &'a str,
+    pub name: &'a str,
+    pub uid: &'a str,
+    pub is_warning: bool,
+    pub reason: &'a str,
+    pub message: &'a str,
+}
+
+impl Notice<'_> {
+    pub async fn write(&self, client: &Client) -> Result<(), kube::Error> {
+        write_event(client, &self.event()).await
+    }
+
+    fn event(&self) -> Value {
+        let (key, uid) = (ObjectKey::new(self.namespace, self.name), PodUid::new(self.uid));
+        let event_type = if self.is_warning { "Warning" } else { "Normal" };
+        let mut event = event(&key, &uid, event_type, self.reason, self.message);
+        event["involvedObject"]["apiVersion"] = json!(self.api_version);
+        event["involvedObject"]["kind"] = json!(self.kind);
+        event
+    }
+}
+
 pub(crate) fn scheduled(pod: &ObjectKey, uid: &PodUid, node: &NodeName) -> Value {
     let message = format!("Successfully assigned {pod} to {node}");
     event(pod, uid, "Normal", "Scheduled", &message)
@@ -42,14 +70,17 @@ pub(crate) fn preempted(eviction: &Eviction) -> Value {
 }
 
 pub(crate) fn tampered(alarm: &Alarm) -> Value {
-    let uid = PodUid::new(&alarm.uid);
-    let message = format!("{}: {}", alarm.kind, alarm.message);
-    let mut event = event(&alarm.key, &uid, "Warning", crds::TAMPERING_REASON, &message);
-    if alarm.of != "Pod" {
-        event["involvedObject"]["apiVersion"] = json!(crds::API_VERSION);
-        event["involvedObject"]["kind"] = json!(alarm.of);
+    Notice {
+        api_version: if alarm.of == "Pod" { "v1" } else { crds::API_VERSION },
+        kind: alarm.of,
+        namespace: &alarm.key.namespace,
+        name: &alarm.key.name,
+        uid: &alarm.uid,
+        is_warning: true,
+        reason: crds::TAMPERING_REASON,
+        message: &format!("{}: {}", alarm.kind, alarm.message),
     }
-    event
+    .event()
 }
 
 fn reference(pod: &ObjectKey, uid: &PodUid) -> Value {

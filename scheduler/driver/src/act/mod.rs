@@ -8,6 +8,7 @@ mod object_use;
 
 pub(crate) use bind::{BindReport, bind};
 pub(crate) use condition::write_condition;
+pub use event::Notice;
 pub(crate) use event::{failed_scheduling, preempted, scheduled, tampered, write_event};
 pub(crate) use evict::{EvictOutcome, EvictReport, evict};
 pub(crate) use object_use::{Condition, conditions, write_use};

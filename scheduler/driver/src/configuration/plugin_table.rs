@@ -19,6 +19,9 @@ pub(super) enum Point {
     PreBind,
     Bind,
     PostBind,
+    /// For groups of Pods, which are not scheduled here as groups.
+    PlacementGenerate,
+    PlacementScore,
 }
 
 impl Point {
@@ -36,6 +39,8 @@ impl Point {
             Self::PreBind => "preBind",
             Self::Bind => "bind",
             Self::PostBind => "postBind",
+            Self::PlacementGenerate => "placementGenerate",
+            Self::PlacementScore => "placementScore",
         }
     }
 }

@@ -25,6 +25,8 @@ pub(super) struct Plugins {
     pre_bind: PluginSet,
     bind: PluginSet,
     post_bind: PluginSet,
+    placement_generate: PluginSet,
+    placement_score: PluginSet,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -149,10 +151,12 @@ impl Plugins {
             Point::PreBind => &self.pre_bind,
             Point::Bind => &self.bind,
             Point::PostBind => &self.post_bind,
+            Point::PlacementGenerate => &self.placement_generate,
+            Point::PlacementScore => &self.placement_score,
         }
     }
 
-    fn points(&self) -> [(Point, &PluginSet); 12] {
+    fn points(&self) -> [(Point, &PluginSet); 14] {
         [
             Point::PreEnqueue,
             Point::QueueSort,
@@ -166,6 +170,8 @@ impl Plugins {
             Point::PreBind,
             Point::Bind,
             Point::PostBind,
+            Point::PlacementGenerate,
+            Point::PlacementScore,
         ]
         .map(|point| (point, self.of(point)))
     }

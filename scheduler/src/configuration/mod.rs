@@ -1,4 +1,9 @@
-//! `--config FILE`: a stream of YAML documents, each read by the half of the process it is for.
+//! What operators set: YAML documents from files or a ConfigMap, each read by the half of the process it is
+//! for.
+
+mod change;
+mod config_map;
+mod live;
 
 use std::path::PathBuf;
 
@@ -6,8 +11,11 @@ use controllers::{CorridorConfiguration, Settings};
 use driver::{KubeSchedulerConfiguration, SchedulerConfiguration};
 use serde::Deserialize;
 
-/// Everything a file can say, checked.
-#[derive(Debug, Default)]
+pub use self::config_map::ConfigMapName;
+pub use self::live::{Listeners, Live, LiveError, Reloads};
+
+/// Everything that can be said, checked.
+#[derive(Clone, Debug, Default)]
 pub struct Configuration {
     pub scheduler: SchedulerConfiguration,
     pub corridor: CorridorConfiguration,
@@ -29,9 +37,23 @@ pub struct ConfigurationError {
     why: String,
 }
 
+/// What the command line says, whatever the documents do.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'a> {
+    pub cluster_name: &'a str,
+    pub seed: u64,
+}
+
 impl Configuration {
+    #[must_use]
+    pub fn of(mut self, known: Known<'_>) -> Self {
+        known.cluster_name.clone_into(&mut self.settings.cluster_name);
+        self.scheduler.engine.seed = known.seed;
+        self
+    }
+
     /// What all the files say together. Without a file: the defaults.
-    pub fn load(paths: &[PathBuf]) -> Result<Self, ConfigurationError> {
+    pub fn load(paths: &[PathBuf], replace_default: bool) -> Result<Self, ConfigurationError> {
         let mut documents = Vec::new();
         for path in paths {
             let read = std::fs::read_to_string(path).map_err(|error| error.to_string());
@@ -41,15 +63,15 @@ impl Configuration {
         }
         // What only shows when all are read is told of the last: mostly there is but one.
         let path = paths.last().cloned().unwrap_or_default();
-        Self::join(documents).map_err(|why| ConfigurationError { path, why })
+        Self::join(documents, replace_default).map_err(|why| ConfigurationError { path, why })
     }
 
     #[cfg(test)]
     fn parse(text: &str) -> Result<Self, String> {
-        read_documents(text).and_then(Self::join)
+        read_documents(text).and_then(|documents| Self::join(documents, false))
     }
 
-    fn join(documents: Vec<Document>) -> Result<Self, String> {
+    fn join(documents: Vec<Document>, replace_default: bool) -> Result<Self, String> {
         let (mut scheduler, mut corridor) = (None, None);
         for document in documents {
             let is_second = match document {
@@ -60,7 +82,7 @@ impl Configuration {
                 return Err("two documents are of one kind; join them".to_owned());
             }
         }
-        let scheduler = scheduler.map(KubeSchedulerConfiguration::read).transpose();
+        let scheduler = scheduler.map(|it| it.read(replace_default)).transpose();
         let settings = corridor.as_ref().map(CorridorConfiguration::settings).transpose();
         Ok(Self {
             scheduler: scheduler.map_err(|error| error.to_string())?.unwrap_or_default(),
@@ -101,10 +123,42 @@ backends:
     #[test]
     fn both_documents_are_read_from_one_stream() {
         let read = Configuration::parse(BOTH).unwrap();
-        assert_eq!(read.scheduler.engine.failure_policy, model::FailurePolicy::FailFast);
+        let profile = read.scheduler.engine.profiles.of(crds::SCHEDULER_NAME);
+        assert_eq!(profile.failure_policy, model::FailurePolicy::FailFast);
         assert_eq!(read.settings.ber_dwell.as_secs(), 30);
         assert_eq!(read.corridor.backends.corrd_url.as_deref(), Some("https://corrd:7080"));
         Configuration::parse("").unwrap();
+    }
+
+    /// As people write it for kube-scheduler: a second scheduler that scores nothing.
+    const NO_SCORING: &str = r"
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+  - schedulerName: default-scheduler
+  - schedulerName: no-scoring-scheduler
+    plugins:
+      preScore:
+        disabled:
+        - name: '*'
+      score:
+        disabled:
+        - name: '*'
+";
+
+    #[test]
+    fn a_file_for_kube_scheduler_is_read_as_it_is_or_refused_by_what_is_missing() {
+        let error = Configuration::parse(NO_SCORING).unwrap_err();
+        assert!(error.contains("default-scheduler") && error.contains("--replace-default"));
+        let documents = read_documents(NO_SCORING).unwrap();
+        let read = Configuration::join(documents, true).unwrap();
+        let profiles = read.scheduler.engine.profiles;
+        let rules = |name| profiles.of(name).rules.clone();
+        assert_eq!(rules("no-scoring-scheduler").switched_off.scores.len(), 7);
+        assert_eq!(rules("default-scheduler"), engine::Rules::default());
+        let custom = NO_SCORING.replace("'*'", "MyCustomPlugin").replace("disabled", "enabled");
+        let error = Configuration::join(read_documents(&custom).unwrap(), true).unwrap_err();
+        assert!(error.contains("\"MyCustomPlugin\" is no plugin"), "{error}");
     }
 
     #[test]
