@@ -1,13 +1,14 @@
 //! The real kube-scheduler, to compare with.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use tokio::process::Command;
 
 use super::servers::{flag, until_ready};
 use super::{ControlPlane, Supervised};
-use crate::error::{Doing as _, Error, Result};
+use crate::error::{Doing as _, Error, Result, ensure};
 
 const PROGRAM: &str = "kube-scheduler";
 const CONFIGURATION: &str = "configuration.json";
@@ -68,6 +69,20 @@ impl ControlPlane {
         server.start()?;
         until_ready(&server, async |server| server.log().contains(KNOWS_ALL)).await?;
         Ok(KubeScheduler { server })
+    }
+
+    /// Has kube-scheduler write down its whole configuration as it is by default.
+    pub async fn write_kube_scheduler_defaults(&self, to: &Path) -> Result<()> {
+        let outcome = Command::new(self.binaries.path(PROGRAM))
+            .arg(flag("--kubeconfig", self.admin_kubeconfig()))
+            .arg(flag("--write-config-to", to))
+            .arg(flag("--secure-port", "0"))
+            .output()
+            .await
+            .doing(format!("having {PROGRAM} write {}", to.display()))?;
+        ensure(outcome.status.success(), || {
+            format!("{PROGRAM} ended with {}", String::from_utf8_lossy(&outcome.stderr))
+        })
     }
 
     /// In JSON, which is YAML too.
