@@ -58,8 +58,9 @@ impl SchedulerProcess {
         let mut process = Supervised::prepare(PACKAGE, binary, |_| {
             let mut arguments: Vec<OsString> = vec!["run".into(), "--kubeconfig".into()];
             arguments.push(kubeconfig.into());
-            // One replica needs no election, and starts sooner without.
-            if !extra.iter().any(|flag| flag.starts_with("--leader-elect")) {
+            // One replica needs no election, and starts sooner without. One that looks on has none.
+            let says = |name: &str| extra.iter().any(|flag| flag.starts_with(name));
+            if !says("--leader-elect") && !says("--shadow") {
                 arguments.push("--leader-elect=false".into());
             }
             arguments.extend(["--http".into(), (&address).into()]);

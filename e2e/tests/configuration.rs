@@ -79,8 +79,10 @@ impl Settings {
     }
 }
 
-async fn counted(scheduler: &SchedulerProcess, metric: &str, labels: &[&str]) -> f64 {
-    metrics::sum(&scheduler.metrics().await.unwrap(), metric, labels)
+/// Counts are whole numbers.
+#[expect(clippy::cast_possible_truncation, reason = "a small whole number")]
+async fn counted(scheduler: &SchedulerProcess, metric: &str, labels: &[&str]) -> i64 {
+    metrics::sum(&scheduler.metrics().await.unwrap(), metric, labels) as i64
 }
 
 /// A crowded Node that the Pods of [`choosy`] like, and an empty one.
@@ -123,13 +125,13 @@ async fn an_edit_holds_without_a_restart_and_a_broken_one_is_refused() {
     settings.set(&weighing("NodeResourcesFit", 100).to_string()).await;
     settings.until_told("ConfigurationApplied", &["the scheduler's settings hold now"]).await;
     assert_eq!(node_of(&cluster, choosy(), "by-room").await, "empty");
-    assert_eq!(counted(&scheduler, RELOADS, &["result=\"applied\""]).await, 1.0);
+    assert_eq!(counted(&scheduler, RELOADS, &["result=\"applied\""]).await, 1);
 
     settings.set(&weighing("NoSuchPlugin", 100).to_string()).await;
     let why = ["profiles[0] (corridor-scheduler)", "\"NoSuchPlugin\" is no plugin", "stay"];
     settings.until_told("ConfigurationRefused", &why).await;
-    assert_eq!(counted(&scheduler, RELOADS, &["result=\"refused\""]).await, 1.0);
-    assert_eq!(counted(&scheduler, LAST, &[]).await, 0.0);
+    assert_eq!(counted(&scheduler, RELOADS, &["result=\"refused\""]).await, 1);
+    assert_eq!(counted(&scheduler, LAST, &[]).await, 0);
     assert_eq!(node_of(&cluster, choosy(), "still-by-room").await, "empty");
     settings.set("kind: [").await;
     settings.until_told("ConfigurationRefused", &["config.yaml: "]).await;
@@ -140,7 +142,7 @@ async fn an_edit_holds_without_a_restart_and_a_broken_one_is_refused() {
         "the scheduler's settings hold now"
     );
     let began = Instant::now();
-    while counted(&scheduler, LAST, &[]).await < 1.0 {
+    while counted(&scheduler, LAST, &[]).await < 1 {
         assert!(began.elapsed() < PATIENCE, "the good version was not taken");
         sleep(Duration::from_millis(100)).await;
     }

@@ -18,7 +18,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Schedule the Pods of a cluster that name corridor-scheduler as their scheduler.
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Show what it does, with nothing installed: an in-memory API, fake nodes, a short story.
     Demo(DemoArgs),
     /// Run the simulated daemons corrd, memqosd and attestd as one process.
@@ -48,6 +48,11 @@ pub struct RunArgs {
     /// place of kube-scheduler, which must not run.
     #[arg(long)]
     pub replace_default: bool,
+
+    /// Look on beside another scheduler, for instance default-scheduler, and write nothing: each of its
+    /// decisions is compared with what would have been done here (/api/shadow, /metrics).
+    #[arg(long, value_name = "SCHEDULER_NAME", conflicts_with_all = ["leader_elect", "backends", "replace_default"])]
+    pub shadow: Option<String>,
 
     /// Whether several replicas agree on one that decides, by a Lease. Default: what --config says,
     /// else true. With false, never run two.

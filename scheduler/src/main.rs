@@ -12,6 +12,7 @@ mod http;
 mod logging;
 mod rotation;
 mod run;
+mod shadow;
 mod stop;
 
 use std::process::ExitCode;
@@ -35,7 +36,9 @@ fn main() -> ExitCode {
     let result = match args.command {
         Command::Run(args) => {
             logging::start("info");
-            runtime.block_on(run::run(args)).map_err(|error| (error.exit_code(), error.to_string()))
+            runtime
+                .block_on(run::run(*args))
+                .map_err(|error| (error.exit_code(), error.to_string()))
         }
         Command::Demo(args) => {
             logging::start("warn");

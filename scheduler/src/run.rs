@@ -19,7 +19,7 @@ use crate::configuration::{
     Configuration, ConfigurationError, Known, Listeners, Live, LiveError, Reloads,
 };
 use crate::http::{self, HttpsError, Status};
-use crate::{BAD_CONFIGURATION, FAILURE, account, stop};
+use crate::{BAD_CONFIGURATION, FAILURE, account, shadow, stop};
 
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -62,6 +62,9 @@ impl RunError {
 
 pub async fn run(args: RunArgs) -> Result<(), RunError> {
     let stop = stop::requested().map_err(RunError::Signals)?.shared();
+    if let Some(of) = &args.shadow {
+        return shadow::look_on(&args, of, stop).await;
+    }
     let access = client::find(args.kubeconfig.as_deref()).await?;
     let (configuration, live) = configure(&args, &access).await?;
     let chosen = backends::choose(&args, &configuration.corridor).await?;
@@ -95,6 +98,7 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
         controllers: controllers.metrics(),
         questions: driver.questions(),
         tenure: tenure.clone(),
+        shadow: None,
     };
     let routes = http::routes(status);
     let address = http::serve(args.http, routes.clone())
@@ -110,27 +114,34 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
         leader_elect = candidacy.election.is_some(),
         "started"
     );
-    // The Lease is kept until the last call has ended, then given back.
-    let (ended, when_ended) = tokio::sync::oneshot::channel::<()>();
-    let election = candidacy.election.map(|it| tokio::spawn(it.run(when_ended.map(drop))));
     // Neither half runs on without the other: whoever starts this process again starts both.
-    let halves = tokio::try_join!(
-        driver.run(stop.clone()).map_err(RunError::from),
-        while_leading(&controllers, &tenure, for_controllers, stop).map_err(RunError::from)
-    );
-    drop(ended);
-    if let Some(election) = election {
-        // It has nothing to tell.
-        let _ = election.await;
-    }
-    halves?;
+    let halves = async {
+        tokio::try_join!(
+            driver.run(stop.clone()).map_err(RunError::from),
+            while_leading(&controllers, &tenure, for_controllers, stop).map_err(RunError::from)
+        )
+    };
+    Box::pin(as_candidate(candidacy.election, halves)).await?;
     chosen.stop().await;
     info!("stopped");
     Ok(())
 }
 
+/// The Lease is kept until the last call has ended, then given back.
+async fn as_candidate<T>(election: Option<Election>, work: impl Future<Output = T>) -> T {
+    let (ended, when_ended) = tokio::sync::oneshot::channel::<()>();
+    let election = election.map(|it| tokio::spawn(it.run(when_ended.map(drop))));
+    let outcome = work.await;
+    drop(ended);
+    if let Some(election) = election {
+        // It has nothing to tell.
+        let _ = election.await;
+    }
+    outcome
+}
+
 /// What holds at the start, and where it comes from if it can change.
-async fn configure(
+pub async fn configure(
     args: &RunArgs,
     access: &kube::Config,
 ) -> Result<(Configuration, Option<Live>), RunError> {
@@ -138,18 +149,23 @@ async fn configure(
     let live = match &args.config_map {
         Some(name) => {
             let client = client::unfenced(access)?;
-            Some(Live::read(&client, name.clone(), args.replace_default, known).await?)
+            Some(Live::read(&client, name.clone(), takes_default(args), known).await?)
         }
         None => None,
     };
     let configuration = match &live {
         Some(live) => live.configuration().clone(),
-        None => Configuration::load(&args.config, args.replace_default)?.of(known),
+        None => Configuration::load(&args.config, takes_default(args))?.of(known),
     };
     for note in &configuration.scheduler.notes {
         warn!("configuration: {note}");
     }
     Ok((configuration, live))
+}
+
+/// Whoever only looks on takes nothing from kube-scheduler.
+fn takes_default(args: &RunArgs) -> bool {
+    args.replace_default || args.shadow.is_some()
 }
 
 /// How this replica comes to lead, and what keeps it from writing when it does not.

@@ -1,4 +1,4 @@
-//! What the API server itself recorded about Bindings.
+//! What the API server itself recorded: all Bindings, and every write of the scheduler's account.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,8 @@ const CREATED: u16 = 201;
 /// Also recorded when the client is gone before the answer.
 const TIMED_OUT: u16 = 504;
 
-/// The audit log of an API server that records Bindings with their bodies.
+/// The audit log of an API server that records Bindings with their bodies, and the scheduler's other writes
+/// without.
 #[derive(Debug, Clone)]
 pub struct AuditLog {
     path: PathBuf,
@@ -29,6 +30,19 @@ pub struct Binding {
     pub code: u16,
 }
 
+/// A write by the scheduler's ServiceAccount, whatever became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditWrite {
+    pub verb: String,
+    /// `pods/status`.
+    pub resource: String,
+    pub name: String,
+    pub code: u16,
+}
+
+/// Who the scheduler is to the API server.
+const SCHEDULER: &str = "system:serviceaccount:corridor-system:corridor-operator";
+
 impl AuditLog {
     pub fn at(path: PathBuf) -> Self {
         Self { path }
@@ -37,6 +51,16 @@ impl AuditLog {
     /// Every answered Binding, in order, refused ones included. An answer can reach the client a
     /// moment before it is in here.
     pub fn bindings(&self) -> Result<Vec<Binding>> {
+        Ok(self.entries()?.into_iter().filter(Entry::is_binding).map(Binding::from).collect())
+    }
+
+    /// Everything that the scheduler's account wrote, Bindings included.
+    pub fn writes_of_scheduler(&self) -> Result<Vec<AuditWrite>> {
+        let theirs = self.entries()?.into_iter().filter(|entry| entry.user.username == SCHEDULER);
+        Ok(theirs.map(AuditWrite::from).collect())
+    }
+
+    fn entries(&self) -> Result<Vec<Entry>> {
         let doing = || format!("reading the audit log {}", self.path.display());
         // The file comes with the first entry.
         if !self.path.exists() {
@@ -47,7 +71,7 @@ impl AuditLog {
         let whole = log.rsplit_once('\n').map_or("", |(whole, _)| whole);
         whole
             .lines()
-            .map(|line| Binding::parse(line).map_err(|p| Error::malformed(doing(), p)))
+            .map(|line| serde_json::from_str(line).map_err(|p| Error::malformed(doing(), p)))
             .collect()
     }
 
@@ -68,16 +92,26 @@ impl Binding {
     pub fn was_cancelled(&self) -> bool {
         self.code == TIMED_OUT
     }
+}
 
-    fn parse(line: &str) -> Result<Self, serde_json::Error> {
-        let entry: Entry = serde_json::from_str(line)?;
-        Ok(Self {
+impl From<Entry> for Binding {
+    fn from(entry: Entry) -> Self {
+        Self {
             namespace: entry.object_ref.namespace,
             pod: entry.object_ref.name,
             pod_uid: entry.request_object.metadata.uid,
             node: entry.request_object.target.name,
             code: entry.response_status.code,
-        })
+        }
+    }
+}
+
+impl From<Entry> for AuditWrite {
+    fn from(entry: Entry) -> Self {
+        let ObjectRef { name, resource, subresource, .. } = entry.object_ref;
+        let resource =
+            if subresource.is_empty() { resource } else { format!("{resource}/{subresource}") };
+        Self { verb: entry.verb, resource, name, code: entry.response_status.code }
     }
 }
 
@@ -85,14 +119,31 @@ impl Binding {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Entry {
+    verb: String,
+    user: User,
     object_ref: ObjectRef,
     request_object: RequestObject,
     response_status: ResponseStatus,
 }
 
+impl Entry {
+    fn is_binding(&self) -> bool {
+        let ObjectRef { resource, subresource, .. } = &self.object_ref;
+        subresource == "binding" || resource == "bindings"
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct User {
+    username: String,
+}
+
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct ObjectRef {
+    resource: String,
+    subresource: String,
     namespace: String,
     name: String,
 }
@@ -131,7 +182,7 @@ mod tests {
     #[test]
     fn a_half_written_line_is_left_for_the_next_reading() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
-        let entry = r#"{"objectRef":{"namespace":"team-a","name":"p"},"requestObject":{"metadata":{"uid":"u1"},"target":{"name":"node-1"}},"responseStatus":{"code":201}}"#;
+        let entry = r#"{"objectRef":{"resource":"pods","subresource":"binding","namespace":"team-a","name":"p"},"requestObject":{"metadata":{"uid":"u1"},"target":{"name":"node-1"}},"responseStatus":{"code":201}}"#;
         write!(file, "{entry}\n{}", &entry[..40]).unwrap();
         let expected = Binding {
             namespace: "team-a".into(),
@@ -147,7 +198,9 @@ mod tests {
     #[test]
     fn refused_bindings_do_not_count_as_successful() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
-        writeln!(file, r#"{{"responseStatus":{{"code":409}}}}"#).unwrap();
+        let of = r#""objectRef":{"resource":"pods","subresource":"binding"}"#;
+        writeln!(file, r#"{{{of},"responseStatus":{{"code":409}}}}"#).unwrap();
+        writeln!(file, r#"{{"objectRef":{{"resource":"pods","subresource":"status"}}}}"#).unwrap();
         let log = AuditLog::at(file.path().to_owned());
         assert_eq!(log.bindings().unwrap().len(), 1);
         assert!(log.successful_bindings().unwrap().is_empty());

@@ -20,7 +20,7 @@ use tokio::task::spawn_blocking;
 
 pub use access::config_from;
 pub use admission::DryRun;
-pub use audit::{AuditLog, Binding};
+pub use audit::{AuditLog, AuditWrite, Binding};
 pub use controller_manager::ControllerManager;
 pub use kube_scheduler::KubeScheduler;
 use restart::Restarts;
@@ -98,6 +98,10 @@ impl ControlPlane {
         let scheduler = scheduler_binary().await?;
         let cluster = Cluster::new(self.admin(), self.scheduler_kubeconfig.clone(), scheduler);
         Ok(cluster.with_audit(self.audit.clone()))
+    }
+
+    pub fn audit(&self) -> &AuditLog {
+        &self.audit
     }
 
     /// Every Binding that the API server answered with 201, in order.

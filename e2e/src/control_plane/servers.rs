@@ -36,6 +36,9 @@ rules:
     resources:
       - group: ""
         resources: [pods/binding, bindings]
+  - level: Metadata
+    users: ["system:serviceaccount:corridor-system:corridor-operator"]
+    verbs: [create, update, patch, delete, deletecollection]
   - level: None
 "#;
 

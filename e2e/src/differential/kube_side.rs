@@ -49,6 +49,14 @@ pub(super) enum Outcome {
     },
 }
 
+/// The same in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    Placed,
+    Held,
+    Failed,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Preempted {
     pub node: String,
@@ -114,6 +122,17 @@ impl KubeSide {
             frozen::restore(&self.api, cluster, &preempted.victims).await?;
         }
         Ok(Tried { stored, outcome, plugins, attempts_behind_gate })
+    }
+
+    /// Waits for what becomes of a Pod.
+    pub async fn until_known(&mut self, key: &str) -> Result<Fate> {
+        let shown = self.until_decided(key).await?;
+        let reason = shown.scheduled_condition().and_then(|it| it.reason.as_deref());
+        Ok(match (shown.node(), reason) {
+            (Some(_), _) => Fate::Placed,
+            (None, Some("SchedulerError")) => Fate::Failed,
+            (None, _) => Fate::Held,
+        })
     }
 
     async fn outcome(&mut self, cluster: &GeneratedCluster, pod: &Value) -> Result<Outcome> {

@@ -18,6 +18,7 @@ mod message;
 mod our_side;
 mod pod;
 mod rules;
+mod shadow;
 mod standing;
 mod terms;
 
@@ -32,6 +33,7 @@ pub use allowed::{ALLOWED, Allowed};
 pub use compare::{About, Difference};
 pub use figures::Figures;
 pub use rules::{Rule, Rules};
+pub use shadow::{ShadowFigures, ShadowOptions, shadow};
 
 use crate::binaries::say;
 use crate::control_plane::ControlPlane;

@@ -73,6 +73,12 @@ impl Rules {
         Self(rules.into_iter().collect())
     }
 
+    #[must_use]
+    pub fn without(mut self, rules: &[Rule]) -> Self {
+        self.0.retain(|rule| !rules.contains(rule));
+        self
+    }
+
     pub fn has(&self, rule: Rule) -> bool {
         self.0.contains(&rule)
     }

@@ -88,7 +88,12 @@ impl Driver {
 
     fn take_news(&mut self, news: WatchNews) {
         match news {
-            WatchNews::Pod(news) => self.take_kind(news),
+            WatchNews::Pod(news) => {
+                if let Some(shadow) = &mut self.shadow {
+                    shadow.follow(&self.engine, &news);
+                }
+                self.take_kind(news);
+            }
             WatchNews::Node(news) => self.take_kind(news),
             WatchNews::Corridor(news) => self.take_kind(news),
             WatchNews::Bundle(news) => self.take_kind(news),

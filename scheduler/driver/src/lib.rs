@@ -18,8 +18,10 @@ mod metrics;
 mod questions;
 mod run;
 mod served;
+mod shadow;
 mod slots;
 mod tampering;
+mod tell;
 #[cfg(test)]
 mod tests;
 mod tracker;
@@ -36,3 +38,4 @@ pub use health::{Health, KindState};
 pub use metrics::Metrics;
 pub use questions::{QuestionError, Questions};
 pub use run::{Driver, DriverError};
+pub use shadow::{Shadow, ShadowBook};

@@ -6,17 +6,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crds::{Used, Witness};
-use engine::{Engine, EngineConfig, Event, Eviction, Held, ObjectUsed, Poll, Report, Work};
+use crds::Witness;
+use engine::{Engine, EngineConfig, Event, Poll, Report, Work};
 use kube::Client;
 use model::{ObjectRef, ObjectUid, PodUid};
-use serde_json::Value;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch as watch_channel;
 use tokio::time::{Instant as Deadline, sleep_until};
-use tracing::{error, info, warn};
+use tracing::{error, info};
 
-use crate::act::{self, BindReport, EvictOutcome, EvictReport};
+use crate::act::{self, BindReport, EvictReport};
 use crate::clock::{Clock, wall_clock};
 use crate::duty::Duty;
 use crate::election::Tenure;
@@ -25,6 +24,7 @@ use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::questions::{Asked, Questions};
 use crate::served::Served;
+use crate::shadow::Shadow;
 use crate::slots::Slots;
 use crate::tracker::Trackers;
 use crate::watch::{self, WatchNews};
@@ -99,6 +99,8 @@ pub struct Driver {
     asked: Receiver<Asked>,
     settings: Arc<watch_channel::Sender<EngineConfig>>,
     pub(crate) stopping: bool,
+    /// Another scheduler's decisions are compared, and none is made.
+    pub(crate) shadow: Option<Shadow>,
 }
 
 impl Driver {
@@ -131,7 +133,16 @@ impl Driver {
             questions,
             asked,
             stopping: false,
+            shadow: None,
         }
+    }
+
+    /// Looks at what another scheduler does instead of doing anything. Wants a [`Tenure::onlooker`].
+    #[must_use]
+    pub fn with_shadow(mut self, shadow: Shadow) -> Self {
+        self.noted.served = Served::nobody();
+        self.shadow = Some(shadow);
+        self
     }
 
     /// The controllers run in this process too: their word counts, whatever a status says.
@@ -311,94 +322,10 @@ impl Driver {
             }
         }
     }
-
-    fn tell_event(&mut self, event: Value) {
-        self.slots.begin_write();
-        let (client, sender) = (self.client.clone(), self.sender.clone());
-        let metrics = self.metrics.clone();
-        tokio::spawn(async move {
-            let written = act::write_event(&client, &event).await;
-            count_write(&metrics, "event", written.is_ok());
-            let _ = sender.send(Input::WriteEnded).await;
-        });
-    }
-
-    fn tell_used(&mut self, used: ObjectUsed) {
-        let has_stray = self.noted.guard.uses.has_stray(&used.uid);
-        let before = self.noted.use_conditions.get(&used.uid).map_or(&[][..], Vec::as_slice);
-        let conditions = act::conditions(&used, before, has_stray, wall_clock());
-        self.noted.use_conditions.insert(used.uid.clone(), conditions.clone());
-        self.noted.guard.uses.writes(&used.uid, used.facts.in_use, &conditions);
-        let drained = used.facts.drained == Some(true);
-        let said = Used {
-            is_in_use: used.facts.in_use > 0,
-            drained_generation: drained.then_some(used.facts.generation),
-        };
-        self.noted.witness.is_used(used.uid.as_str(), said);
-        let (client, sender) = (self.client.clone(), self.sender.clone());
-        let metrics = self.metrics.clone();
-        tokio::spawn(async move {
-            let written = act::write_use(&client, &used, &conditions).await;
-            count_write(&metrics, "status", written.is_ok());
-            if let Err(error) = &written {
-                warn!(object = %used.object, %error, "who uses it was not written; trying again");
-            }
-            let ObjectUsed { object, uid, .. } = used;
-            let version = written.ok();
-            let _ = sender.send(Input::UseEnded { object, uid, version }).await;
-            let _ = sender.send(Input::WriteEnded).await;
-        });
-    }
-
-    /// The outcome first, the Event about it behind.
-    fn evict(&self, eviction: Eviction) {
-        info!(
-            victim = %eviction.victim, node = %eviction.node, preemptor = %eviction.preemptor,
-            step = ?eviction.step, "preempting"
-        );
-        let (client, sender) = (self.client.clone(), self.sender.clone());
-        let metrics = self.metrics.clone();
-        tokio::spawn(async move {
-            let outcome = act::evict(&client, &eviction).await;
-            count_write(&metrics, "eviction", outcome != EvictOutcome::Failed);
-            let report = EvictReport::new(&eviction, outcome);
-            let _ = sender.send(Input::EvictionEnded(report)).await;
-            if outcome == EvictOutcome::Deleted {
-                let event = act::preempted(&eviction);
-                let written = act::write_event(&client, &event).await;
-                count_write(&metrics, "event", written.is_ok());
-            }
-            let _ = sender.send(Input::WriteEnded).await;
-        });
-    }
-
-    fn tell_held(&self, held: Held) {
-        info!(pod = %held.pod, message = %held.message, "held");
-        let (client, sender) = (self.client.clone(), self.sender.clone());
-        let metrics = self.metrics.clone();
-        tokio::spawn(async move {
-            let written = act::write_condition(&client, &held).await;
-            count_write(&metrics, "condition", written.is_ok());
-            let pod = written.ok().map(Box::new);
-            let told = pod.is_some();
-            let _ = sender.send(Input::ConditionWritten { uid: held.uid.clone(), pod }).await;
-            if told {
-                let event = act::failed_scheduling(&held.pod, &held.uid, &held.message);
-                let written = act::write_event(&client, &event).await;
-                count_write(&metrics, "event", written.is_ok());
-            }
-            let _ = sender.send(Input::WriteEnded).await;
-        });
-    }
 }
 
 impl fmt::Debug for Driver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Driver").field("slots", &self.slots).finish_non_exhaustive()
     }
-}
-
-fn count_write(metrics: &Metrics, kind: &str, ok: bool) {
-    let result = if ok { "ok" } else { "failed" };
-    metrics.writes.with_label_values(&[kind, result]).inc();
 }

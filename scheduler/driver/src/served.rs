@@ -13,8 +13,20 @@ pub(crate) struct Served {
 }
 
 impl Served {
+    /// Without any profile: our own name.
     pub fn by(config: &EngineConfig) -> Self {
+        if config.profiles.is_empty() {
+            return Self::default();
+        }
         Self { names: config.profiles.names().cloned().collect() }
+    }
+
+    pub fn one(name: &str) -> Self {
+        Self { names: [name.into()].into() }
+    }
+
+    pub fn nobody() -> Self {
+        Self { names: BTreeSet::new() }
     }
 
     pub fn has(&self, scheduler_name: &str) -> bool {

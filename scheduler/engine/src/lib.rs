@@ -33,6 +33,7 @@ mod ledger;
 mod line;
 mod objects;
 mod observe;
+mod opinion;
 mod preempt;
 mod profile;
 mod record;
@@ -62,6 +63,7 @@ pub use explain::{
 };
 pub use line::Bypass;
 pub use objects::BACKEND_FRESH_FOR;
+pub use opinion::{Candidate, NodeOpinion, Opinion};
 /// The arguments of kube-scheduler's plugins, which a configuration can change.
 pub use oracle::{
     DefaultSpread, Plugin, ResourceWeight, Rules, ScoringStrategy, ShapePoint, SwitchedOff, Weights,

@@ -94,7 +94,7 @@ impl Live {
                 }
                 Ok(Event::Init | Event::InitDone) => {}
                 Err(error) => {
-                    warn!(config_map = %self.name, %error, "cannot be followed; trying again")
+                    warn!(config_map = %self.name, %error, "cannot be followed; trying again");
                 }
             }
         }
@@ -108,7 +108,7 @@ impl Live {
         let (is_warning, reason, message) = match verdict {
             Ok(new) => {
                 let change = Change::between(&self.running, &new);
-                let message = self.take(change, new, listeners);
+                let message = self.take(change, &new, listeners);
                 (false, "ConfigurationApplied", message)
             }
             Err(why) => {
@@ -138,7 +138,7 @@ impl Live {
         self.judged = Some(map);
     }
 
-    fn take(&mut self, change: Change, new: Configuration, listeners: &Listeners) -> String {
+    fn take(&mut self, change: Change, new: &Configuration, listeners: &Listeners) -> String {
         for note in &new.scheduler.notes {
             warn!("configuration: {note}");
         }

@@ -113,6 +113,7 @@ impl Scene {
             controllers: controllers.metrics(),
             questions: driver.questions(),
             tenure,
+            shadow: None,
         };
         let http = http::serve(anywhere, http::routes(status)).await?;
         let (stop_scheduler, stopped) = oneshot::channel();

@@ -29,6 +29,8 @@ const EXPLAIN_PACE: Pace = Pace { per_second: 50, burst: 100 };
 const WHEN_PACE: Pace = Pace { per_second: 50, burst: 100 };
 /// A body of up to 2 MiB has to be read, and every Node is looked at, whatever the Pod asks for.
 const WHAT_IF_PACE: Pace = Pace { per_second: 10, burst: 20 };
+/// Up to a thousand disagreements are written out.
+const SHADOW_PACE: Pace = Pace { per_second: 10, burst: 20 };
 /// What a full queue of questions needs to be answered, rounded up to what the header can say.
 const BUSY_FOR: Duration = Duration::from_secs(1);
 
@@ -37,6 +39,7 @@ pub(super) fn routes(status: Status) -> Router<Status> {
         .route("/api/pods/{namespace}/{name}/explain", at_most(EXPLAIN_PACE, get(explain)))
         .route("/api/pods/{namespace}/{name}/when", at_most(WHEN_PACE, get(when)))
         .route("/api/what-if", at_most(WHAT_IF_PACE, post(what_if)))
+        .route("/api/shadow", at_most(SHADOW_PACE, get(shadow)))
         .layer(DefaultBodyLimit::max(POD_BYTES_MAX))
         .layer(middleware::from_fn_with_state(status, only_the_leader))
 }
@@ -91,6 +94,15 @@ async fn when(
     Path((namespace, name)): Path<(String, String)>,
 ) -> Response {
     answer(status.questions.when(&namespace, &name).await)
+}
+
+/// Not a question to the loop: it is answered from the book.
+async fn shadow(State(status): State<Status>) -> Response {
+    if let Some(book) = &status.shadow {
+        return Json(book.lock().told()).into_response();
+    }
+    let error = "nothing is compared here; start with --shadow SCHEDULER_NAME";
+    (StatusCode::NOT_FOUND, Json(json!({ "error": error }))).into_response()
 }
 
 async fn what_if(State(status): State<Status>, pod: Result<Bytes, BytesRejection>) -> Response {

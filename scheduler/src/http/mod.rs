@@ -15,7 +15,8 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use driver::{Health, Metrics, Questions, Tenure};
+use driver::{Health, Metrics, Questions, ShadowBook, Tenure};
+use parking_lot::Mutex;
 use prometheus::{Encoder, TextEncoder};
 use tokio::net::TcpListener;
 
@@ -29,6 +30,8 @@ pub struct Status {
     pub controllers: Arc<controllers::Metrics>,
     pub questions: Questions,
     pub tenure: Tenure,
+    /// What is compared with another scheduler, in shadow mode.
+    pub shadow: Option<Arc<Mutex<ShadowBook>>>,
 }
 
 /// Everything that is served, plain and over TLS.

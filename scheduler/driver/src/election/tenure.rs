@@ -41,6 +41,8 @@ pub struct Tenure {
     clock: Clock,
     standing: Arc<watch::Sender<Standing>>,
     doubt: Arc<Notify>,
+    /// It looks on while others lead, and is no candidate.
+    looks_on: bool,
 }
 
 impl fmt::Debug for Tenure {
@@ -59,13 +61,18 @@ impl Tenure {
         }))
     }
 
+    /// Of one that never writes anything, whoever leads.
+    pub fn onlooker() -> Self {
+        Self { looks_on: true, ..Self::following() }
+    }
+
     pub(crate) fn following() -> Self {
         Self::starting_as(Standing::Following { leader: None })
     }
 
     fn starting_as(standing: Standing) -> Self {
         let (standing, doubt) = (watch::Sender::new(standing), Arc::default());
-        Self { clock: Clock::start(), standing: Arc::new(standing), doubt }
+        Self { clock: Clock::start(), standing: Arc::new(standing), doubt, looks_on: false }
     }
 
     pub(crate) fn clock(&self) -> &Clock {
@@ -98,9 +105,10 @@ impl Tenure {
         self.term().is_some()
     }
 
-    /// Who leads instead, by holder identity, as far as it is known. None while this replica leads.
+    /// Who leads instead, by holder identity, as far as it is known. None while this replica leads, and for
+    /// one that only looks on: nobody else knows what it does.
     pub fn leader_elsewhere(&self) -> Option<Option<Arc<str>>> {
-        if self.leads() {
+        if self.leads() || self.looks_on {
             return None;
         }
         match &*self.standing.borrow() {

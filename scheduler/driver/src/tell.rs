@@ -1,0 +1,98 @@
+//! Telling people what there is to tell, behind the Bindings: each call runs by itself, and its outcome comes
+//! back as an input.
+
+use crds::Used;
+use engine::{Eviction, Held, ObjectUsed};
+use serde_json::Value;
+use tracing::{info, warn};
+
+use crate::act::{self, EvictOutcome, EvictReport};
+use crate::clock::wall_clock;
+use crate::metrics::Metrics;
+use crate::run::{Driver, Input};
+
+impl Driver {
+    pub(crate) fn tell_event(&mut self, event: Value) {
+        self.slots.begin_write();
+        let (client, sender) = (self.client.clone(), self.sender.clone());
+        let metrics = self.metrics.clone();
+        tokio::spawn(async move {
+            let written = act::write_event(&client, &event).await;
+            count_write(&metrics, "event", written.is_ok());
+            let _ = sender.send(Input::WriteEnded).await;
+        });
+    }
+
+    pub(crate) fn tell_used(&mut self, used: ObjectUsed) {
+        let has_stray = self.noted.guard.uses.has_stray(&used.uid);
+        let before = self.noted.use_conditions.get(&used.uid).map_or(&[][..], Vec::as_slice);
+        let conditions = act::conditions(&used, before, has_stray, wall_clock());
+        self.noted.use_conditions.insert(used.uid.clone(), conditions.clone());
+        self.noted.guard.uses.writes(&used.uid, used.facts.in_use, &conditions);
+        let drained = used.facts.drained == Some(true);
+        let said = Used {
+            is_in_use: used.facts.in_use > 0,
+            drained_generation: drained.then_some(used.facts.generation),
+        };
+        self.noted.witness.is_used(used.uid.as_str(), said);
+        let (client, sender) = (self.client.clone(), self.sender.clone());
+        let metrics = self.metrics.clone();
+        tokio::spawn(async move {
+            let written = act::write_use(&client, &used, &conditions).await;
+            count_write(&metrics, "status", written.is_ok());
+            if let Err(error) = &written {
+                warn!(object = %used.object, %error, "who uses it was not written; trying again");
+            }
+            let ObjectUsed { object, uid, .. } = used;
+            let version = written.ok();
+            let _ = sender.send(Input::UseEnded { object, uid, version }).await;
+            let _ = sender.send(Input::WriteEnded).await;
+        });
+    }
+
+    /// The outcome first, the Event about it behind.
+    pub(crate) fn evict(&self, eviction: Eviction) {
+        info!(
+            victim = %eviction.victim, node = %eviction.node, preemptor = %eviction.preemptor,
+            step = ?eviction.step, "preempting"
+        );
+        let (client, sender) = (self.client.clone(), self.sender.clone());
+        let metrics = self.metrics.clone();
+        tokio::spawn(async move {
+            let outcome = act::evict(&client, &eviction).await;
+            count_write(&metrics, "eviction", outcome != EvictOutcome::Failed);
+            let report = EvictReport::new(&eviction, outcome);
+            let _ = sender.send(Input::EvictionEnded(report)).await;
+            if outcome == EvictOutcome::Deleted {
+                let event = act::preempted(&eviction);
+                let written = act::write_event(&client, &event).await;
+                count_write(&metrics, "event", written.is_ok());
+            }
+            let _ = sender.send(Input::WriteEnded).await;
+        });
+    }
+
+    pub(crate) fn tell_held(&self, held: Held) {
+        info!(pod = %held.pod, message = %held.message, "held");
+        let (client, sender) = (self.client.clone(), self.sender.clone());
+        let metrics = self.metrics.clone();
+        tokio::spawn(async move {
+            let written = act::write_condition(&client, &held).await;
+            count_write(&metrics, "condition", written.is_ok());
+            let pod = written.ok().map(Box::new);
+            let told = pod.is_some();
+            let _ = sender.send(Input::ConditionWritten { uid: held.uid.clone(), pod }).await;
+            if told {
+                let event = act::failed_scheduling(&held.pod, &held.uid, &held.message);
+                let written = act::write_event(&client, &event).await;
+                count_write(&metrics, "event", written.is_ok());
+            }
+            let _ = sender.send(Input::WriteEnded).await;
+        });
+    }
+}
+
+fn count_write(metrics: &Metrics, kind: &str, ok: bool) {
+    let result = if ok { "ok" } else { "failed" };
+    metrics.writes.with_label_values(&[kind, result]).inc();
+}

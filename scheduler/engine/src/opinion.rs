@@ -1,0 +1,104 @@
+//! What the engine would do with a Pod that somebody else places.
+
+use std::collections::BTreeSet;
+
+use model::{NodeName, PodSpec, PodUid};
+
+use crate::engine::Engine;
+use crate::queue::{Order, ParkKey};
+use crate::record::Stage;
+use crate::rejection::Rejection;
+use crate::survey::Survey;
+
+/// A Pod that waits for another scheduler.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate<'a> {
+    pub uid: &'a PodUid,
+    pub spec: &'a PodSpec,
+    pub nominated: Option<&'a NodeName>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Opinion {
+    Place {
+        /// The Nodes with the highest total: any of them is right.
+        best: BTreeSet<NodeName>,
+        /// None when there was no choice, so that nothing was scored.
+        total: Option<i64>,
+        feasible: usize,
+    },
+    Hold {
+        message: String,
+        /// The rules of kube-scheduler say so, and not what it does not know.
+        by_nodes: bool,
+    },
+}
+
+/// What is to be said of the Node that was chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeOpinion {
+    Feasible { total: Option<i64> },
+    Rejected { reasons: Vec<String> },
+    Unknown,
+}
+
+impl Engine {
+    /// Changes nothing. To be asked before the engine is told what became of the Pod.
+    pub fn opinion(
+        &self,
+        candidate: Candidate<'_>,
+        chosen: Option<&NodeName>,
+    ) -> (Opinion, NodeOpinion) {
+        let Candidate { uid, spec, nominated } = candidate;
+        let nominated = nominated.map(|node| (node.clone(), uid.clone()));
+        let kind = ParkKey { nominated, ..ParkKey::of(spec) };
+        let nodes_total = self.cluster.nodes.len();
+        let last = Order::new(spec.shape.priority, i64::MAX, u64::MAX);
+        let survey = self.survey(&kind);
+        let on_chosen = on_node(&survey, chosen);
+        let hold = |rejection: Rejection, by_nodes| Opinion::Hold {
+            message: rejection.message(nodes_total),
+            by_nodes,
+        };
+        if let Some(held) = &spec.hold {
+            return (hold(Rejection::Pod(held.clone()), false), on_chosen);
+        }
+        if let Err(object) = self.gate(last, spec) {
+            return (hold(Rejection::Object(object), false), on_chosen);
+        }
+        let opinion = match survey {
+            Survey::Feasible(placement) => {
+                let total = placement.scores.values().map(|score| score.total).max();
+                let feasible = placement.feasible.len();
+                Opinion::Place { best: placement.best, total, feasible }
+            }
+            Survey::Rejected { rejected, .. } => hold(Rejection::Nodes(rejected), true),
+            Survey::Failed(why) => hold(Rejection::Failed(why), true),
+        };
+        (opinion, on_chosen)
+    }
+
+    /// Whether the Pod is known to be on a Node.
+    pub fn is_bound(&self, uid: &PodUid) -> bool {
+        self.pods.get(uid).is_some_and(|record| matches!(record.stage, Stage::Bound(_)))
+    }
+}
+
+fn on_node(survey: &Survey, chosen: Option<&NodeName>) -> NodeOpinion {
+    let Some(node) = chosen else { return NodeOpinion::Unknown };
+    let rejected = match survey {
+        Survey::Feasible(placement) if placement.feasible.contains(node) => {
+            let total = placement.scores.get(node).map(|score| score.total);
+            return NodeOpinion::Feasible { total };
+        }
+        Survey::Feasible(placement) => placement.rejected.get(node),
+        Survey::Rejected { nodes, .. } => nodes.get(node),
+        Survey::Failed(_) => None,
+    };
+    match rejected {
+        Some(reasons) => {
+            NodeOpinion::Rejected { reasons: reasons.iter().map(ToString::to_string).collect() }
+        }
+        None => NodeOpinion::Unknown,
+    }
+}
