@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use http::Uri;
+use http_body_util::BodyExt as _;
 use kube::{Client, Config};
 use serde::Deserialize;
 use tokio::process::Command;
@@ -86,6 +87,21 @@ impl SchedulerProcess {
             .body(Vec::new())
             .map_err(|problem| Error::malformed(doing.clone(), problem))?;
         plain_client(&self.url)?.request_text(request).await.doing(doing)
+    }
+
+    /// What it answers there, byte by byte.
+    pub async fn download(&self, path: &str) -> Result<Vec<u8>> {
+        let doing = format!("downloading {}{path}", self.url);
+        let request = http::Request::get(path)
+            .body(kube::client::Body::empty())
+            .map_err(|problem| Error::malformed(doing.clone(), problem))?;
+        let answer = plain_client(&self.url)?.send(request).await.doing(doing.clone())?;
+        let status = answer.status();
+        let body = answer.into_body().collect().await.doing(doing.clone())?.to_bytes().to_vec();
+        if status.is_success() {
+            return Ok(body);
+        }
+        Err(Error::malformed(doing, format!("{status}: {}", String::from_utf8_lossy(&body))))
     }
 
     /// Where it answers HTTP.

@@ -23,6 +23,9 @@ pub enum Command {
     Demo(DemoArgs),
     /// Run the simulated daemons corrd, memqosd and attestd as one process.
     Daemons(DaemonsArgs),
+    /// Carry out a journal again and compare every decision (docs/journal.md). Ends with 0 if all are the
+    /// same, 1 if one is not, 2 if the file is no whole journal of this version.
+    Replay(ReplayArgs),
     /// Print the custom resource definitions, for `kubectl apply -f -`.
     Crds,
 }
@@ -83,6 +86,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "URL")]
     pub attestd_url: Option<String>,
 
+    /// Where to write the journal (docs/journal.md) when the engine fails. The last 8 files are kept. Default:
+    /// nowhere; it can be read from /api/journal.
+    #[arg(long, value_name = "DIR")]
+    pub journal_dir: Option<PathBuf>,
+
     /// The `cluster` label of metrics.
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub cluster_name: String,
@@ -113,6 +121,31 @@ pub enum BackendsArg {
     None,
     Simulated,
     Http,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct ReplayArgs {
+    /// A journal, as /api/journal or --journal-dir gave it.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// How to tell what came out.
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub output: OutputArg,
+
+    /// Carry out no more than the first N calls.
+    #[arg(long, value_name = "N")]
+    pub until: Option<u64>,
+
+    /// Explain this Pod, as it stands after the last call.
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = pod_name)]
+    pub explain: Option<(String, String)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum OutputArg {
+    Text,
+    Json,
 }
 
 #[derive(Debug, clap::Args)]
@@ -151,6 +184,11 @@ pub struct DaemonsArgs {
     /// The same seed gives the same readings and the same signing keys.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+}
+
+fn pod_name(text: &str) -> Result<(String, String), String> {
+    let (namespace, name) = text.split_once('/').ok_or("expected NAMESPACE/NAME")?;
+    Ok((namespace.to_owned(), name.to_owned()))
 }
 
 fn loopback(text: &str) -> Result<SocketAddr, String> {
@@ -195,6 +233,8 @@ mod tests {
             ("run --https here", "--https"),
             ("run --https 127.0.0.1:1 --tls-cert-file a", "--tls-private-key-file"),
             ("run --https 127.0.0.1:1 --tls-private-key-file a", "--tls-cert-file"),
+            ("replay", "<FILE>"),
+            ("replay a --explain b", "NAMESPACE/NAME"),
             ("run --tls-cert-file a --tls-private-key-file b", "--https"),
         ];
         for (line, reason) in cases {

@@ -10,6 +10,7 @@ mod daemons;
 mod demo;
 mod http;
 mod logging;
+mod replay;
 mod rotation;
 mod run;
 mod shadow;
@@ -47,6 +48,10 @@ fn main() -> ExitCode {
         Command::Daemons(args) => {
             logging::start("info");
             runtime.block_on(daemons::serve(args)).map_err(|error| (FAILURE, error.to_string()))
+        }
+        Command::Replay(args) => {
+            logging::start("warn");
+            replay::replay(&args).map_err(|error| (error.exit_code(), error.to_string()))
         }
         Command::Crds => print_crds().map_err(|error| (FAILURE, error)),
     };

@@ -1,6 +1,7 @@
 //! `corridor-scheduler run`: one replica against a real API server.
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +32,8 @@ pub enum RunError {
     Client(#[from] ClientError),
     #[error("cannot listen for signals: {0}")]
     Signals(#[source] std::io::Error),
+    #[error("cannot make the folder of --journal-dir {path}: {source}")]
+    JournalDir { path: PathBuf, source: std::io::Error },
     #[error("cannot set up metrics: {0}")]
     Metrics(#[from] prometheus::Error),
     #[error("cannot serve HTTP on {address}: {source}; choose another address with --http")]
@@ -48,7 +51,9 @@ pub enum RunError {
 impl RunError {
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Client(_) | Self::Configuration(_) | Self::Live(_) => BAD_CONFIGURATION,
+            Self::Client(_) | Self::Configuration(_) | Self::Live(_) | Self::JournalDir { .. } => {
+                BAD_CONFIGURATION
+            }
             Self::Backends(error) => error.exit_code(),
             Self::Https(error) => error.exit_code(),
             Self::Signals(_)
@@ -81,6 +86,7 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     let driver =
         Driver::new(client.clone(), tenure.clone(), config, metrics.clone(), health.clone())
             .with_witness(controllers.witness());
+    let driver = with_journal_folder(driver, args.journal_dir.as_deref())?;
     let new_settings = watch::Sender::new(configuration.settings);
     let for_controllers = new_settings.subscribe();
     if let Some(live) = live {
@@ -97,6 +103,7 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
         metrics,
         controllers: controllers.metrics(),
         questions: driver.questions(),
+        journal: driver.journal(),
         tenure: tenure.clone(),
         shadow: None,
     };
@@ -125,6 +132,14 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     chosen.stop().await;
     info!("stopped");
     Ok(())
+}
+
+/// A folder that cannot be made is told at the start, and not when a journal is to be saved.
+fn with_journal_folder(driver: Driver, folder: Option<&Path>) -> Result<Driver, RunError> {
+    let Some(path) = folder else { return Ok(driver) };
+    std::fs::create_dir_all(path)
+        .map_err(|source| RunError::JournalDir { path: path.to_owned(), source })?;
+    Ok(driver.with_journal_folder(path.to_owned()))
 }
 
 /// The Lease is kept until the last call has ended, then given back.

@@ -39,6 +39,7 @@ pub async fn look_on(
         metrics,
         controllers: Arc::new(controllers::Metrics::new(&args.cluster_name)),
         questions: driver.questions(),
+        journal: driver.journal(),
         tenure,
         shadow: Some(book),
     };

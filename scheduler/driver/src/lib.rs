@@ -13,6 +13,7 @@ mod election;
 mod followed;
 mod health;
 mod intake;
+mod journal;
 mod lead;
 mod metrics;
 mod questions;
@@ -35,6 +36,7 @@ pub use configuration::{
 };
 pub use election::{Election, ElectionSettings, Fence, SettingsError, Tenure, Term};
 pub use health::{Health, KindState};
+pub use journal::{Divergence, Journal, JournalError, ReplayError, Replayed, replay};
 pub use metrics::Metrics;
 pub use questions::{QuestionError, Questions};
 pub use run::{Driver, DriverError};

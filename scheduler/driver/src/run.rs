@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use model::{ObjectRef, ObjectUid, PodUid};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch as watch_channel;
 use tokio::time::{Instant as Deadline, sleep_until};
-use tracing::{error, info};
+use tracing::info;
 
 use crate::act::{self, BindReport, EvictReport};
 use crate::clock::{Clock, wall_clock};
@@ -21,6 +21,7 @@ use crate::duty::Duty;
 use crate::election::Tenure;
 use crate::followed::Noted;
 use crate::health::Health;
+use crate::journal::{self, Journal, Recorded};
 use crate::metrics::Metrics;
 use crate::questions::{Asked, Questions};
 use crate::served::Served;
@@ -86,7 +87,7 @@ pub struct Driver {
     pub(crate) client: Client,
     pub(crate) tenure: Tenure,
     pub(crate) duty: Duty,
-    pub(crate) engine: Engine,
+    pub(crate) engine: Recorded,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) health: Arc<Health>,
     pub(crate) clock: Clock,
@@ -98,6 +99,8 @@ pub struct Driver {
     questions: Questions,
     asked: Receiver<Asked>,
     settings: Arc<watch_channel::Sender<EngineConfig>>,
+    journal: Journal,
+    dumps: Receiver<journal::Dump>,
     pub(crate) stopping: bool,
     /// Another scheduler's decisions are compared, and none is made.
     pub(crate) shadow: Option<Shadow>,
@@ -116,13 +119,14 @@ impl Driver {
         let (sender, receiver) = channel(INPUTS_MAX);
         let served = Served::by(&config);
         let (questions, asked) = Questions::new(served.clone());
+        let (journal, dumps) = Journal::new();
         Self {
             client,
             clock: tenure.clock().clone(),
             tenure,
             duty: Duty::default(),
             settings: Arc::new(watch_channel::Sender::new(config.clone())),
-            engine: Engine::new(config),
+            engine: Recorded::new(Engine::new(config), journal::Settings::default()),
             metrics,
             health,
             slots: Slots::default(),
@@ -132,6 +136,8 @@ impl Driver {
             receiver,
             questions,
             asked,
+            journal,
+            dumps,
             stopping: false,
             shadow: None,
         }
@@ -163,6 +169,18 @@ impl Driver {
         self.settings.clone()
     }
 
+    /// Where the journal is written when something goes wrong.
+    #[must_use]
+    pub fn with_journal_folder(mut self, folder: PathBuf) -> Self {
+        self.engine.keep_files_in(folder);
+        self
+    }
+
+    /// For whoever wants to know what the engine was told, and what it decided.
+    pub fn journal(&self) -> Journal {
+        self.journal.clone()
+    }
+
     /// Runs until `stop` is ready, then lets the calls in flight end.
     pub async fn run(mut self, stop: impl Future<Output = ()> + Send) -> Result<(), DriverError> {
         let _watches = watch::start(&self.client, &self.sender);
@@ -188,6 +206,7 @@ impl Driver {
                 }
                 _ = self.receiver.recv_many(&mut inputs, BATCH_MAX) => {}
                 Some(asked) = self.asked.recv() => asked.answer(&self.engine, wall_clock()),
+                Some(dump) = self.dumps.recv() => self.engine.dump(dump),
                 () = sleep_until(wake_at) => {}
             }
             for input in inputs.drain(..) {
@@ -257,28 +276,11 @@ impl Driver {
 
     fn poll_within(&mut self, attempts_max: u32) -> Poll {
         let now = self.clock.now();
-        self.guarded(|engine| engine.poll(now, Work { attempts_max, nodes_max: usize::MAX }))
-            .unwrap_or(Poll::Yield)
+        self.engine.poll(now, Work { attempts_max, nodes_max: usize::MAX })
     }
 
-    /// An event on which the engine fails is handed over once more: what it rebuilds must know it.
     pub(crate) fn handle(&mut self, event: Event) {
-        let now = self.clock.now();
-        let again = event.clone();
-        if self.guarded(|engine| engine.handle(now, event)).is_none() {
-            self.guarded(|engine| engine.handle(now, again));
-        }
-    }
-
-    /// A panic in the engine costs one Pod, not the process.
-    fn guarded<R>(&mut self, call: impl FnOnce(&mut Engine) -> R) -> Option<R> {
-        let engine = &mut self.engine;
-        if let Ok(result) = catch_unwind(AssertUnwindSafe(|| call(engine))) {
-            return Some(result);
-        }
-        let pod = self.engine.recover();
-        error!(?pod, "the engine failed; what it was busy with is set aside, the others go on");
-        None
+        self.engine.handle(self.clock.now(), event);
     }
 
     fn send_bind(&mut self, bind: engine::Bind) {
@@ -302,7 +304,7 @@ impl Driver {
                 self.tell_event(act::tampered(&alarm));
                 continue;
             }
-            let Some(report) = self.guarded(Engine::poll_report).flatten() else { return };
+            let Some(report) = self.engine.poll_report() else { return };
             match report {
                 Report::Scheduled { pod, uid, node } => {
                     self.tell_event(act::scheduled(&pod, &uid, &node));

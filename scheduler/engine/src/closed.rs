@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use model::{ClusterNode, NodeName, PodUid};
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ClosedNodes {
     because_of: BTreeMap<PodUid, NodeName>,
     /// The closed ones as they are in truth.

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use model::{Grant, NodeName, ObjectKey, ObjectKind, ObjectRef, ObjectUid, PodSpec, PodUid};
 
 use crate::event::EvictionStep;
 use crate::uses::Facts;
 
 /// What `Engine::poll` found to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum Poll {
     /// Bind this Pod now; its outcome must come back as an event.
     Bind(Bind),
@@ -19,19 +21,20 @@ pub enum Poll {
 }
 
 /// How much one `poll` may do before it yields.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Work {
     pub attempts_max: u32,
     /// Nodes that a question may look at.
     pub nodes_max: usize,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Bind {
     pub pod: ObjectKey,
     pub uid: PodUid,
     pub node: NodeName,
-    /// What the Pod asked for when it was decided.
+    /// What the Pod asked for when it was decided. The event that told of it is written already.
+    #[serde(skip)]
     pub spec: Arc<PodSpec>,
     /// Set for Pods with references: the annotations that were read must still be the same.
     pub resource_version: Option<Arc<str>>,
@@ -44,7 +47,7 @@ pub struct Bind {
 }
 
 /// What people should be told. Reports are written behind the binds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Report {
     /// The Pod is held: condition `PodScheduled=False` and an Event. That it was written, or could
     /// not be, must come back as an event; until then the Pod is not decided.
@@ -57,7 +60,7 @@ pub enum Report {
     Evict(Eviction),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
     pub pod: ObjectKey,
     pub uid: PodUid,
@@ -72,7 +75,7 @@ pub struct Held {
 }
 
 /// One step of making a victim go.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Eviction {
     pub victim: ObjectKey,
     pub uid: PodUid,
@@ -83,7 +86,7 @@ pub struct Eviction {
     pub preemptor_uid: PodUid,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectUsed {
     pub object: ObjectRef,
     pub uid: ObjectUid,

@@ -2,6 +2,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use model::{Amount, Instant, Need, ObjectKey, ObjectKind, ObjectRef, PodUid};
 use oracle::{Chances, Cluster};
 
@@ -20,7 +22,7 @@ use crate::reports::Reports;
 use crate::rng::Rng;
 use crate::uses::Uses;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineConfig {
     /// Breaks ties between equally good Nodes.
     pub seed: u64,
@@ -31,7 +33,7 @@ pub struct EngineConfig {
 }
 
 /// A soft limit of one namespace on each object: beyond it, its Pods stand behind the others.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quota {
     pub namespace: Arc<str>,
     pub corridor: Option<Amount>,
@@ -82,7 +84,7 @@ const HELD_LOOKS_MAX: usize = 32;
 pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Plain counters for the driver to export.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stats {
     pub attempts_scheduled: u64,
     pub attempts_unschedulable: u64,

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use model::{
     ClusterNode, LabelSelector, Labels, NodeName, ObjectKey, ObjectKind, ObjectRef, Owner,
     OwnerKind, Pod, PodDisruptionBudget, PodUid, Reservable,
@@ -11,7 +13,7 @@ use model::{
 
 use crate::engine::EngineConfig;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Event {
     NodeSeen(ClusterNode),
     NodeGone(NodeName),
@@ -95,7 +97,7 @@ pub enum Event {
 }
 
 /// What must have been listed once before anything is decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Kind {
     Nodes,
     Pods,
@@ -109,7 +111,7 @@ pub enum Kind {
 }
 
 /// A victim is told first, so that it can be saved before it goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum EvictionStep {
     /// Condition `DisruptionTarget` with reason `PreemptionByScheduler`.
     Announce,
@@ -137,7 +139,7 @@ impl Kind {
 }
 
 /// Why a Binding did not happen. What has become of the Pod arrives as an event of its own.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     pub message: String,
 }

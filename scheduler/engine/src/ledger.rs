@@ -6,10 +6,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use model::{Amount, Granted, NodeName, ObjectKey, ObjectUid, PodUid};
 
 /// What one Pod holds while it is bound or being bound.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Holding {
     pub holder: Holder,
     pub node: NodeName,
@@ -17,7 +19,7 @@ pub(crate) struct Holding {
 }
 
 /// Who holds it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Holder {
     pub uid: PodUid,
     pub key: ObjectKey,

@@ -41,6 +41,7 @@ mod recover;
 mod rejection;
 mod reports;
 mod rng;
+mod snapshot;
 mod survey;
 #[cfg(test)]
 mod testkit;
@@ -51,6 +52,7 @@ mod uses;
 mod wake;
 mod wakes_on;
 mod when;
+mod written;
 
 mod queue;
 
@@ -72,5 +74,6 @@ pub use profile::{Profile, Profiles};
 pub use rejection::{
     Cause, Class, NodesRejection, ObjectRejection, ReasonCount, Rejection, WakeOn,
 };
+pub use snapshot::Snapshot;
 pub use uses::Facts;
 pub use when::{Basis, Confidence, Estimate};

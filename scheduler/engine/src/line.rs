@@ -6,12 +6,14 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use model::{Amount, Instant, PodUid};
 
 use crate::queue::Order;
 
 /// How often, and for how long after the first time, smaller Pods may pass the head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bypass {
     pub times_max: u32,
     pub span_max: Duration,
@@ -25,17 +27,23 @@ impl Default for Bypass {
 
 /// Pods that wait for bandwidth of one object.
 ///
+/// Who stands where is not written: each Pod says it of itself.
+///
 /// They are kept by namespace and amount and, within those, in order: the first Pod that fits into
 /// what is free is found in as many steps as there are namespaces and different amounts.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Line {
+    #[serde(skip)]
     waiting: BTreeMap<Arc<str>, ByAmount>,
     /// Sent to the active queue and not tried yet: their bandwidth is spoken for.
+    #[serde(with = "crate::written::pairs")]
     released: BTreeMap<Order, Amount>,
     /// The sum of `released`.
     spoken_for: Amount,
     /// Pods that more bandwidth does not help, with what does.
+    #[serde(skip)]
     aside: BTreeMap<Order, (PodUid, WakeAside)>,
+    #[serde(with = "crate::written::pairs")]
     passes: BTreeMap<Order, Passes>,
 }
 
@@ -62,7 +70,7 @@ pub(crate) enum WakeAside {
     PolicyChange,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Passes {
     times: u32,
     first: Instant,
@@ -77,7 +85,7 @@ pub(crate) struct Waiting {
 }
 
 /// Where a walk through a line has come to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub namespace: Arc<str>,
     pub amount: Amount,

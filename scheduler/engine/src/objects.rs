@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use model::{
     Amount, Instant, Labels, ObjectKey, ObjectKind, ObjectRef, ObjectUid, Phase, Reservable,
     SECURITY_DOMAIN_LABEL,
@@ -16,15 +18,18 @@ use crate::rejection::Cause;
 /// An object's status counts while its daemon's Lease, renewed every 5 s, is younger than this.
 pub const BACKEND_FRESH_FOR: Duration = Duration::from_secs(15);
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Objects {
+    #[serde(with = "crate::written::pairs")]
     by_ref: BTreeMap<ObjectRef, Reservable>,
     refs_by_uid: BTreeMap<ObjectUid, ObjectRef>,
     /// By name, not UID: Pods may wait for an object that does not exist yet.
+    #[serde(with = "crate::written::pairs")]
     lines: BTreeMap<ObjectRef, Line>,
     not_installed: BTreeSet<ObjectKind>,
     fresh_until: BTreeMap<ObjectKind, Instant>,
     /// AttestationPolicies, with the namespaces that each lets in.
+    #[serde(with = "crate::written::pairs")]
     tenants: BTreeMap<ObjectKey, BTreeSet<Arc<str>>>,
     /// The security domain of each Namespace that has one.
     domains: BTreeMap<Arc<str>, Arc<str>>,

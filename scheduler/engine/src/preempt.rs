@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use model::{ClusterPod, Deletion, Instant, NodeName, Pod, PodUid};
 
 use crate::decision::{Eviction, Report};
@@ -16,7 +18,7 @@ use crate::wake::Change;
 const FOREIGN_NOMINATION_FOR: Duration = Duration::from_mins(5);
 
 /// Victims on their way out.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Evictions {
     open: BTreeMap<PodUid, Eviction>,
     /// Those with a step to be handed out.
@@ -48,7 +50,7 @@ impl Evictions {
 }
 
 /// Pods of other schedulers that were promised a Node: which, and until when that counts.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ForeignNominations {
     promised: BTreeMap<PodUid, (NodeName, Instant)>,
 }

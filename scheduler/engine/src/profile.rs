@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use model::{FailurePolicy, PodUid};
 use oracle::Rules;
 
@@ -10,7 +12,7 @@ use crate::engine::{Engine, EngineConfig};
 use crate::record::{Record, Stage};
 
 /// How Pods that name one scheduler are placed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Profile {
     /// For Pods that name none.
     pub failure_policy: FailurePolicy,
@@ -19,7 +21,7 @@ pub struct Profile {
 }
 
 /// By the `schedulerName` that Pods choose them with.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Profiles {
     named: BTreeMap<Arc<str>, Profile>,
     /// For a name that is not among them: a Pod of a profile that was taken away meanwhile.

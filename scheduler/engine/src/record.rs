@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use model::{ClusterPod, Instant, NodeName, ObjectRef, Pod};
 
 use crate::ledger::Holding;
@@ -9,7 +11,7 @@ use crate::queue::{Order, ParkKey};
 use crate::rejection::Rejection;
 use crate::reports::ReportState;
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub pod: Arc<Pod>,
     pub order: Order,
@@ -22,7 +24,8 @@ pub(crate) struct Record {
     pub first_seen: Instant,
     /// The Node that it was promised.
     pub nominated: Option<NodeName>,
-    /// Where it is parked.
+    /// Where it is parked. What is parked there says so, too.
+    #[serde(skip)]
     pub parked_as: Option<ParkKey>,
     /// The kind as which it was woken, until it has been tried.
     pub woken_as: Option<ParkKey>,
@@ -39,24 +42,55 @@ impl Record {
 
     /// The Pod as others have to reckon with it: on a Node, or with the promise of one.
     pub fn in_cluster(&self) -> Option<ClusterPod> {
-        let node = self.holding.as_ref().map(|holding| holding.node.clone());
+        let (node, nominated) = self.place()?;
+        Some(ClusterPod {
+            key: self.pod.key.clone(),
+            uid: self.pod.uid.clone(),
+            node: node.cloned(),
+            nominated_node: nominated.cloned(),
+            started_at_unix_s: self.pod.started_at_unix_s,
+            deletion: self.pod.deletion,
+            shape: self.pod.spec.shape.clone(),
+            reach: Vec::new(),
+        })
+    }
+
+    /// The Node that it is on, or else the one that it waits for.
+    fn place(&self) -> Option<(Option<&NodeName>, Option<&NodeName>)> {
+        let node = self.holding.as_ref().map(|holding| &holding.node);
         let nominated =
-            self.nominated.clone().filter(|_| node.is_none() && self.stage.is_waiting());
-        if node.is_none() && nominated.is_none() {
-            return None;
-        }
-        let mut pod = ClusterPod::new(self.pod.key.clone(), self.pod.uid.clone());
-        pod.node = node;
-        pod.nominated_node = nominated;
-        pod.started_at_unix_s = self.pod.started_at_unix_s;
-        pod.deletion = self.pod.deletion;
-        pod.shape = self.pod.spec.shape.clone();
-        Some(pod)
+            self.nominated.as_ref().filter(|_| node.is_none() && self.stage.is_waiting());
+        (node.is_some() || nominated.is_some()).then_some((node, nominated))
+    }
+
+    /// Whether this is what [`Self::in_cluster`] would say, without making it.
+    pub fn is_shown_as(&self, shown: Option<&ClusterPod>) -> bool {
+        let (Some((node, nominated)), Some(shown)) = (self.place(), shown) else {
+            return self.place().is_none() && shown.is_none();
+        };
+        let ClusterPod {
+            key,
+            uid,
+            node: on,
+            nominated_node,
+            started_at_unix_s,
+            deletion,
+            shape,
+            reach,
+        } = shown;
+        *key == self.pod.key
+            && *uid == self.pod.uid
+            && on.as_ref() == node
+            && nominated_node.as_ref() == nominated
+            && *started_at_unix_s == self.pod.started_at_unix_s
+            && *deletion == self.pod.deletion
+            && *shape == self.pod.spec.shape
+            && reach.is_empty()
     }
 }
 
 /// Where the Pod is. It is in exactly one place, and only `Engine::move_to` changes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Stage {
     /// Not to be placed now: gated or being deleted.
     Resting,

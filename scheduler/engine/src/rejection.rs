@@ -1,14 +1,17 @@
 //! Why a Pod cannot be placed now. A rejection carries its own wake-up, so that holding a
 //! Pod and releasing it cannot drift apart.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use model::{Amount, FailurePolicy, Hold, NodeName, ObjectKey, ObjectRef, Phase};
 use oracle::{Preemption, Reason};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Rejection {
     /// Something in the Pod itself.
     Pod(Hold),
@@ -106,24 +109,26 @@ impl Rejection {
             Self::Pod(hold) => Class::Pod(hold.to_string()),
             Self::Failed(why) => Class::Pod(why.clone()),
             Self::Quarantined => Class::Quarantined,
-            Self::Object(rejection) => {
-                Class::Object(rejection.object.clone(), rejection.phase, rejection.cause.label())
-            }
+            Self::Object(rejection) => Class::Object(
+                rejection.object.clone(),
+                rejection.phase,
+                rejection.cause.label().into(),
+            ),
             Self::Nodes(rejection) => Class::Nodes(rejection.reasons.keys().cloned().collect()),
         }
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Class {
     Pod(String),
     Quarantined,
-    Object(ObjectRef, Option<Phase>, &'static str),
+    Object(ObjectRef, Option<Phase>, Cow<'static, str>),
     Nodes(Vec<String>),
 }
 
 /// What the Nodes said. A Node may give several reasons.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodesRejection {
     /// Why the Pod was rejected before any Node was tried.
     pub whole_pod: Option<String>,
@@ -134,7 +139,7 @@ pub struct NodesRejection {
     pub preemption: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReasonCount {
     pub reason: Reason,
     pub nodes: usize,
@@ -196,7 +201,7 @@ impl fmt::Display for NodesRejection {
 }
 
 /// What an object could not give, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectRejection {
     pub object: ObjectRef,
     pub policy: FailurePolicy,
@@ -210,7 +215,7 @@ pub struct ObjectRejection {
     pub measured: Amount,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cause {
     NotInstalled,
     OtherNamespace,

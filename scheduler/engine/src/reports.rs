@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use model::{Instant, NodeName, ObjectRef, PodUid};
 use priority_queue::PriorityQueue;
 
@@ -19,7 +21,7 @@ const WRITE_INTERVAL: Duration = Duration::from_secs(30);
 const SCHEDULED_MAX: usize = 100_000;
 
 /// What was written about one Pod.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ReportState {
     /// Why it waits, and what it was promised.
     pub written: Option<(Class, Option<NodeName>)>,
@@ -48,20 +50,24 @@ impl ReportState {
 
 /// Reports on their way out. A held Pod is queued by name only: what is told is its state
 /// when the report leaves, so a queue of any age says nothing false.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Reports {
     scheduled: VecDeque<Report>,
     held: VecDeque<PodUid>,
+    #[serde(skip)]
     held_members: BTreeSet<PodUid>,
     /// Objects whose whole line may have something new to be told, and how far that has come. A
     /// long line is walked in small steps, behind everything urgent.
+    #[serde(with = "crate::written::pairs")]
     lines: BTreeMap<ObjectRef, Walk>,
-    later: PriorityQueue<PodUid, Reverse<Instant>>,
+    /// Those who are due at the same time, by their names: no two runs differ.
+    #[serde(with = "crate::written::due")]
+    later: PriorityQueue<PodUid, Reverse<(Instant, PodUid)>>,
     pub dropped: u64,
     last_was_scheduled: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Walk {
     after: Option<Place>,
     /// It changed again meanwhile: once more from the start, but not before the end was reached,
@@ -105,7 +111,7 @@ impl Reports {
         if at <= now {
             self.push_held(pod);
         } else {
-            self.later.push(pod.clone(), Reverse(at));
+            self.later.push(pod.clone(), Reverse((at, pod.clone())));
         }
     }
 
@@ -118,7 +124,7 @@ impl Reports {
     }
 
     pub fn next_due(&self) -> Option<Instant> {
-        self.later.peek().map(|(_, Reverse(at))| *at)
+        self.later.peek().map(|(_, Reverse((at, _)))| *at)
     }
 
     pub fn is_turn_of_scheduled(&self) -> bool {
@@ -153,6 +159,11 @@ impl Reports {
 
     pub fn forget(&mut self, pod: &PodUid) {
         self.later.remove(pod);
+    }
+
+    /// After it was read: what is queued is queued once.
+    pub fn know_members(&mut self) {
+        self.held_members = self.held.iter().cloned().collect();
     }
 
     fn push_held(&mut self, pod: &PodUid) {

@@ -1,5 +1,8 @@
+use serde::{Deserialize, Serialize};
+
 /// SplitMix64: small, fast, and the same everywhere. It only breaks ties.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
 pub(crate) struct Rng {
     state: u64,
 }

@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use model::{Amount, Instant, ObjectKey, ObjectRef, ObjectUid, Phase, PodUid};
 use priority_queue::PriorityQueue;
 
@@ -16,16 +18,18 @@ const WRITE_INTERVAL: Duration = Duration::from_secs(1);
 const USERS_NAMED_MAX: usize = 32;
 
 /// What has been told about each object, and what may be new.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Uses {
     changed: BTreeSet<ObjectRef>,
+    #[serde(with = "crate::written::pairs")]
     told: BTreeMap<ObjectRef, Told>,
+    #[serde(with = "crate::written::due")]
     later: PriorityQueue<ObjectRef, Reverse<Instant>>,
     /// Of which the sum of reservations may be new to whoever shows it.
     unmetered: BTreeSet<ObjectRef>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Told {
     uid: ObjectUid,
     facts: Facts,
@@ -33,7 +37,7 @@ struct Told {
 }
 
 /// What the status says of an object's use.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     pub generation: i64,
     pub in_use: usize,

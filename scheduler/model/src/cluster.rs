@@ -3,9 +3,11 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Deletion, FeatureNames, Node, NodeImage, NodeName, ObjectKey, PodUid, Reach, Shape};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterNode {
     pub node: Node,
     pub images: Vec<NodeImage>,
@@ -21,7 +23,7 @@ impl ClusterNode {
 
 /// A Pod that has not ended: on a Node, or waiting for one. What it asks for is its [`Shape`],
 /// which it shares with its equals; the rest is its own.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterPod {
     pub key: ObjectKey,
     pub uid: PodUid,

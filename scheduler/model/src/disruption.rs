@@ -3,10 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{LabelSelector, ObjectKey};
 
 /// `spec.preemptionPolicy` of a Pod, from its PriorityClass.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub enum PreemptionPolicy {
     #[default]
     PreemptLowerPriority,
@@ -14,7 +18,7 @@ pub enum PreemptionPolicy {
 }
 
 /// A PodDisruptionBudget, as its controller has evaluated it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PodDisruptionBudget {
     pub key: ObjectKey,
     pub selector: LabelSelector,
@@ -24,7 +28,9 @@ pub struct PodDisruptionBudget {
 }
 
 /// Whether a Pod is on its way out, and why.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub enum Deletion {
     #[default]
     None,

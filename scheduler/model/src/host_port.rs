@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 const ALL_ADDRESSES: &str = "0.0.0.0";
 
 /// A port of the Node that a container or a sidecar takes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct HostPort {
     ip: Arc<str>,
     protocol: Arc<str>,

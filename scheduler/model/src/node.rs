@@ -1,12 +1,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{NodeName, Resources, Taint};
 
 pub type Labels = BTreeMap<Arc<str>, Arc<str>>;
 
 /// What scheduling needs to know of a Node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
     pub name: NodeName,
     pub labels: Labels,

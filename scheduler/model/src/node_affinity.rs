@@ -2,17 +2,20 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Labels, NodeName, RawRequirement, Requirement, SelectorError};
 
 /// `nodeAffinity` of a Pod, or `addedAffinity` of a profile.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(default)]
 pub struct NodeAffinity {
     pub required: Option<NodeSelector>,
     pub preferred: Vec<PreferredNodeTerm>,
 }
 
 /// Terms of which one must match. Without any term it matches no Node.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NodeSelector {
     pub terms: Vec<NodeSelectorTerm>,
 }
@@ -37,7 +40,7 @@ impl NodeSelector {
 }
 
 /// Requirements that must all hold, parsed.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NodeSelectorTerm {
     parsed: Result<ParsedTerm, SelectorError>,
     /// The Nodes that its `metadata.name In [..]` fields name. Read before anything is checked,
@@ -45,13 +48,13 @@ pub struct NodeSelectorTerm {
     named: Option<BTreeSet<NodeName>>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 struct ParsedTerm {
     expressions: Vec<Requirement>,
     fields: Vec<NameField>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 enum NameField {
     Is(NodeName),
     IsNot(NodeName),
@@ -121,7 +124,7 @@ fn named(fields: &[RawRequirement]) -> Option<BTreeSet<NodeName>> {
     named
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PreferredNodeTerm {
     pub weight: i32,
     pub term: NodeSelectorTerm,

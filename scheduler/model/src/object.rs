@@ -3,9 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Amount, Labels, ObjectKey, ObjectUid};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ObjectKind {
     Corridor,
     MemoryBundle,
@@ -52,7 +54,7 @@ impl fmt::Display for ObjectKind {
 pub const SECURITY_DOMAIN_LABEL: &str = "corridoros.io/securityDomain";
 
 /// Which object, by name. It need not exist.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ObjectRef {
     pub kind: ObjectKind,
     pub key: ObjectKey,
@@ -65,7 +67,7 @@ impl fmt::Display for ObjectRef {
 }
 
 /// `status.phase`; one that we do not know is never usable.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Phase {
     #[default]
     Pending,
@@ -92,7 +94,7 @@ impl fmt::Display for Phase {
 }
 
 /// What scheduling needs to know of a Corridor or a MemoryBundle.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservable {
     pub object: ObjectRef,
     pub uid: ObjectUid,

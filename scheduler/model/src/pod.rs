@@ -1,11 +1,13 @@
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     Amount, Deletion, Hold, NodeName, ObjectKey, ObjectKind, ObjectRef, ObjectUid, PodUid, Shape,
 };
 
 /// A Pod as the engine sees it: identity, what it needs, where it stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pod {
     pub key: ObjectKey,
     pub uid: PodUid,
@@ -27,13 +29,13 @@ pub struct Pod {
 }
 
 /// When a Pod says that it will have ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeclaredEnd {
     pub at_unix_s: i64,
     pub by: DeclaredBy,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeclaredBy {
     /// The annotation `corridoros.io/expectedEnd`.
     ExpectedEnd,
@@ -50,7 +52,7 @@ impl DeclaredBy {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Assignment {
     /// Ours to place.
     Waiting,
@@ -68,7 +70,7 @@ pub enum Assignment {
 
 /// What a Pod asks of the cluster. Two Pods with equal specs are interchangeable
 /// to the scheduler, but for their arrival.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PodSpec {
     /// `schedulerName`: by which profile it is placed.
     pub profile: Arc<str>,
@@ -88,7 +90,7 @@ impl PodSpec {
 }
 
 /// An object that a Pod refers to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Need {
     pub object: ObjectRef,
     /// Bandwidth to reserve. `None`: the object must be Ready with its floor met, no more.
@@ -101,7 +103,7 @@ impl Need {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FailurePolicy {
     /// Wait in line until the floor can be met.
     #[default]
@@ -111,7 +113,7 @@ pub enum FailurePolicy {
 }
 
 /// What a bound Pod holds of corridors and bundles: the durable ledger, one entry per Pod.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     pub corridor: Option<Granted>,
     pub bundle: Option<Granted>,
@@ -131,7 +133,7 @@ impl Grant {
 }
 
 /// Of which object, and how much; an amount of 0 is a reference that reserves nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Granted {
     pub uid: ObjectUid,
     pub amount: Amount,

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{LabelSelector, SelectorError};
 
 /// Which Pods to be near, or away from, and what "near" means.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PodAffinityTerm {
     /// Nodes with the same value of this label are one place.
     pub topology_key: Arc<str>,
@@ -41,7 +43,7 @@ impl PodAffinityTerm {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct WeightedPodAffinityTerm {
     pub weight: i32,
     pub term: PodAffinityTerm,
@@ -67,7 +69,8 @@ impl AffinityTerms for [WeightedPodAffinityTerm] {
 }
 
 /// `podAffinity` and `podAntiAffinity` of a Pod.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(default)]
 pub struct PodAffinity {
     pub required: Vec<PodAffinityTerm>,
     pub preferred: Vec<WeightedPodAffinityTerm>,

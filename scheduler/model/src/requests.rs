@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Quantity, Resources};
 
 /// Amounts by resource name, as an object lists them. A resource that is listed with 0 differs
@@ -47,7 +49,7 @@ pub struct InitContainerRequests {
 }
 
 /// What a Pod counts for in the different places where kube-scheduler counts it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PodRequests {
     /// What a Node must have free to take the Pod.
     pub asked: Resources,

@@ -3,16 +3,23 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
+use crate::shape::is_default;
+
 pub type MilliCpu = i64;
 pub type MemoryBytes = i64;
 
 /// An amount of each resource. Resources other than the three that every Node
 /// has (hugepages, devices) are kept by name and only when not zero.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Resources {
     pub cpu_milli: MilliCpu,
     pub memory_bytes: MemoryBytes,
+    #[serde(skip_serializing_if = "is_default")]
     pub ephemeral_storage_bytes: i64,
+    #[serde(skip_serializing_if = "is_default")]
     pub scalar: BTreeMap<Arc<str>, i64>,
 }
 

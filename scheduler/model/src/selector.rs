@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Labels;
 
 /// An expression of a selector as it stands in an object, unchecked.
@@ -23,7 +25,7 @@ impl RawRequirement {
 }
 
 /// Why a selector cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SelectorError {
     why: Arc<str>,
 }
@@ -43,13 +45,13 @@ impl fmt::Display for SelectorError {
 impl std::error::Error for SelectorError {}
 
 /// One requirement on a label. It can only be made from what kube-scheduler can parse.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Requirement {
     key: Arc<str>,
     test: LabelTest,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 enum LabelTest {
     In(BTreeSet<Arc<str>>),
     NotIn(BTreeSet<Arc<str>>),
@@ -131,7 +133,7 @@ fn integer(value: &str) -> Result<i64, SelectorError> {
 }
 
 /// Which Pods (or Namespaces) are meant, by their labels.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum LabelSelector {
     /// The field is absent: nothing is meant.
     #[default]

@@ -3,6 +3,8 @@
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// A point on the driver's monotonic clock, counted from the start of the process.
 ///
 /// `std::time::Instant` cannot be made without reading a clock; this one can,
@@ -42,5 +44,18 @@ impl Sub<Duration> for Instant {
 
     fn sub(self, span: Duration) -> Self {
         Self { since_start: self.since_start.saturating_sub(span) }
+    }
+}
+
+/// As nanoseconds since the start, which are exact for 584 years.
+impl Serialize for Instant {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        u64::try_from(self.since_start.as_nanos()).unwrap_or(u64::MAX).serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Instant {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        u64::deserialize(from).map(|nanos| Self::from_start(Duration::from_nanos(nanos)))
     }
 }

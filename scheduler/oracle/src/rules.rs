@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use model::{LabelSelector, NodeAffinity, TopologySpreadConstraint, WhenUnsatisfiable};
 
 use crate::reason::Plugin;
 
 /// The arguments of kube-scheduler's plugins. The default is its default profile.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rules {
     pub switched_off: SwitchedOff,
     pub weights: Weights,
@@ -46,7 +48,7 @@ impl Default for Rules {
 }
 
 /// What a profile does without. Nothing by default.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwitchedOff {
     /// With what these find out before any Node is looked at.
     pub filters: BTreeSet<Plugin>,
@@ -65,7 +67,7 @@ impl Rules {
 }
 
 /// How much each score counts. A weight of 0 counts as 1, as kube-scheduler reads it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Weights {
     pub taint_toleration: u32,
     pub node_affinity: u32,
@@ -90,7 +92,7 @@ impl Default for Weights {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResourceWeight {
     pub resource: Arc<str>,
     pub weight: i64,
@@ -102,7 +104,7 @@ pub fn cpu_and_memory() -> Vec<ResourceWeight> {
 }
 
 /// `scoringStrategy` of NodeResourcesFit.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ScoringStrategy {
     LeastAllocated(Vec<ResourceWeight>),
     MostAllocated(Vec<ResourceWeight>),
@@ -120,14 +122,14 @@ impl ScoringStrategy {
 }
 
 /// A point of the curve from utilization (0–100) to score (0–10).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShapePoint {
     pub utilization: i32,
     pub score: i32,
 }
 
 /// Constraints for Pods that have none.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DefaultSpread {
     /// Over Nodes and zones, as a preference; a Node without a zone still counts as a Node.
     System,

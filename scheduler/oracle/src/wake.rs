@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use model::{ClusterNode, ClusterPod, NodeName};
 
 use crate::cluster::Cluster;
@@ -24,7 +26,7 @@ pub fn rejection_may_have_changed(
 
 /// The Nodes that take a Pod, and those that would after a preemption. Each Node by itself: what
 /// becomes of one says nothing about another.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chances {
     pub feasible: BTreeSet<NodeName>,
     pub preemptible: BTreeSet<NodeName>,

@@ -112,6 +112,7 @@ impl Scene {
             metrics,
             controllers: controllers.metrics(),
             questions: driver.questions(),
+            journal: driver.journal(),
             tenure,
             shadow: None,
         };

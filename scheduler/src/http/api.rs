@@ -1,9 +1,10 @@
 //! `/api`: read only, JSON.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, Path, Request, State};
 use axum::http::{StatusCode, header};
@@ -11,7 +12,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use axum::{Json, Router};
-use driver::QuestionError;
+use driver::{JournalError, QuestionError};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -31,6 +32,8 @@ const WHEN_PACE: Pace = Pace { per_second: 50, burst: 100 };
 const WHAT_IF_PACE: Pace = Pace { per_second: 10, burst: 20 };
 /// Up to a thousand disagreements are written out.
 const SHADOW_PACE: Pace = Pace { per_second: 10, burst: 20 };
+/// Some megabytes, and each reading ends a batch before it is full, which makes the journal longer.
+const JOURNAL_PACE: Pace = Pace { per_second: 1, burst: 2 };
 /// What a full queue of questions needs to be answered, rounded up to what the header can say.
 const BUSY_FOR: Duration = Duration::from_secs(1);
 
@@ -40,6 +43,7 @@ pub(super) fn routes(status: Status) -> Router<Status> {
         .route("/api/pods/{namespace}/{name}/when", at_most(WHEN_PACE, get(when)))
         .route("/api/what-if", at_most(WHAT_IF_PACE, post(what_if)))
         .route("/api/shadow", at_most(SHADOW_PACE, get(shadow)))
+        .route("/api/journal", at_most(JOURNAL_PACE, get(journal)))
         .layer(DefaultBodyLimit::max(POD_BYTES_MAX))
         .layer(middleware::from_fn_with_state(status, only_the_leader))
 }
@@ -111,6 +115,25 @@ async fn what_if(State(status): State<Status>, pod: Result<Bytes, BytesRejection
         // Too large, or broken off.
         Err(why) => (why.status(), Json(json!({ "error": why.body_text() }))).into_response(),
     }
+}
+
+/// What the engine was told and what it decided: gzip, JSON lines. It is sent as it is kept, in parts that
+/// are shared: whoever reads slowly takes no memory.
+async fn journal(State(status): State<Status>) -> Response {
+    let parts = match status.journal.read().await {
+        Ok(parts) => parts,
+        Err(JournalError::Busy) => return later(BUSY_FOR, "too many ask for the journal"),
+        Err(error @ (JournalError::NotBegun | JournalError::Stopped)) => {
+            let answer = json!({ "error": error.to_string() });
+            return (StatusCode::SERVICE_UNAVAILABLE, Json(answer)).into_response();
+        }
+    };
+    let headers = [
+        (header::CONTENT_TYPE, "application/gzip"),
+        (header::CONTENT_DISPOSITION, "attachment; filename=\"journal.jsonl.gz\""),
+    ];
+    let parts = parts.into_iter().map(|part| Ok::<_, Infallible>(Bytes::from_owner(part)));
+    (headers, Body::from_stream(futures::stream::iter(parts))).into_response()
 }
 
 fn answer(outcome: Result<Value, QuestionError>) -> Response {

@@ -15,7 +15,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use driver::{Health, Metrics, Questions, ShadowBook, Tenure};
+use driver::{Health, Journal, Metrics, Questions, ShadowBook, Tenure};
 use parking_lot::Mutex;
 use prometheus::{Encoder, TextEncoder};
 use tokio::net::TcpListener;
@@ -29,6 +29,7 @@ pub struct Status {
     /// The series of Corridors and MemoryBundles.
     pub controllers: Arc<controllers::Metrics>,
     pub questions: Questions,
+    pub journal: Journal,
     pub tenure: Tenure,
     /// What is compared with another scheduler, in shadow mode.
     pub shadow: Option<Arc<Mutex<ShadowBook>>>,

@@ -12,6 +12,10 @@ use crate::reports::ReportState;
 
 impl Engine {
     pub(super) fn pod_seen(&mut self, pod: Pod) {
+        // A Pod keeps its name for life: what says otherwise is not the Pod that we know.
+        if self.pods.get(&pod.uid).is_some_and(|known| known.pod.key != pod.key) {
+            return;
+        }
         self.reopen(&pod.uid);
         if let Some(earlier) = self.uids.get(&pod.key).filter(|uid| **uid != pod.uid).cloned() {
             self.pod_gone(&earlier);

@@ -1,9 +1,11 @@
 use std::cmp::Reverse;
 
+use serde::{Deserialize, Serialize};
+
 /// A Pod's place among all others: the more important first, then the earlier.
 ///
 /// `first_seen` is unique in the process, so this order is total: no two runs can differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Order {
     priority: Reverse<i32>,
     created_at_unix_s: i64,

@@ -1,6 +1,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use model::{ClusterPod, NodeName, ObjectKey, ObjectRef, PodSpec, PodUid, Shape};
 use oracle::Chances;
 
@@ -8,13 +10,14 @@ use super::Order;
 
 /// Pods that fit on no Node, grouped so that a change is judged once for each kind of Pod, not
 /// for each Pod.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Parked {
+    #[serde(with = "crate::written::pairs")]
     groups: BTreeMap<ParkKey, Group>,
 }
 
 /// Pods with the same key fit on the same Nodes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct ParkKey {
     pub profile: Arc<str>,
     pub namespace: Arc<str>,
@@ -47,8 +50,9 @@ impl ParkKey {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Group {
+    #[serde(with = "crate::written::pairs")]
     pub pods: BTreeMap<Order, PodUid>,
     /// As of the last change of the cluster.
     pub chances: Chances,
@@ -78,6 +82,10 @@ impl Parked {
     /// Each kind of Pod that waits.
     pub fn keys(&self) -> impl Iterator<Item = &ParkKey> {
         self.groups.keys()
+    }
+
+    pub fn groups(&self) -> impl Iterator<Item = (&ParkKey, &Group)> {
+        self.groups.iter()
     }
 
     pub fn group(&self, key: &ParkKey) -> Option<&Group> {

@@ -8,6 +8,7 @@ mod preemption;
 mod profiles;
 mod properties;
 mod reports;
+mod snapshots;
 mod state;
 mod uses;
 mod wakeups;
@@ -20,17 +21,25 @@ use model::{Instant, ObjectKey, ObjectKind, Pod};
 use crate::testkit::{CorridorBuilder, NodeBuilder, key};
 use crate::{Bind, Engine, EngineConfig, Event, Kind, Poll, Report, Work};
 
+/// As a journal has it.
+pub(super) fn json<T: serde::Serialize>(value: &T) -> String {
+    serde_json::to_string(value).unwrap()
+}
+
 /// An engine with a clock that tests turn by hand.
 pub(super) struct World {
     pub engine: Engine,
     pub now: Instant,
+    /// Brought back from a snapshot: it is called as the engine is, and must answer the same.
+    pub twin: Option<Engine>,
 }
 
 impl World {
     /// Synced, corrd fresh, `nodes` Nodes of 4 CPUs.
     pub fn with_nodes(nodes: usize) -> Self {
         let engine = Engine::new(EngineConfig::default());
-        let mut world = Self { engine, now: Instant::START + Duration::from_secs(1000) };
+        let now = Instant::START + Duration::from_secs(1000);
+        let mut world = Self { engine, now, twin: None };
         for number in 0..nodes {
             world.handle(Event::NodeSeen(NodeBuilder::new(&format!("n{number}")).build()));
         }
@@ -44,7 +53,26 @@ impl World {
     }
 
     pub fn handle(&mut self, event: Event) {
+        if let Some(twin) = &mut self.twin {
+            twin.handle(self.now, event.clone());
+        }
         self.engine.handle(self.now, event);
+    }
+
+    pub fn poll(&mut self, work: Work) -> Poll {
+        let poll = self.engine.poll(self.now, work);
+        if let Some(twin) = &mut self.twin {
+            assert_eq!(json(&twin.poll(self.now, work)), json(&poll));
+        }
+        poll
+    }
+
+    pub fn poll_report(&mut self) -> Option<Report> {
+        let report = self.engine.poll_report();
+        if let Some(twin) = &mut self.twin {
+            assert_eq!(json(&twin.poll_report()), json(&report));
+        }
+        report
     }
 
     pub fn see(&mut self, pod: Pod) {
@@ -63,7 +91,7 @@ impl World {
     pub fn decide(&mut self) -> Vec<Bind> {
         let mut binds = Vec::new();
         loop {
-            match self.engine.poll(self.now, Work { attempts_max: 3, nodes_max: usize::MAX }) {
+            match self.poll(Work { attempts_max: 3, nodes_max: usize::MAX }) {
                 Poll::Bind(bind) => binds.push(bind),
                 Poll::Yield => {}
                 Poll::Idle => return binds,
@@ -96,7 +124,7 @@ impl World {
 
     pub fn held_reports(&mut self) -> Vec<(ObjectKey, String)> {
         let mut held = Vec::new();
-        while let Some(report) = self.engine.poll_report() {
+        while let Some(report) = self.poll_report() {
             if let Report::Held(report) = report {
                 self.handle(Event::ReportWritten(report.uid));
                 held.push((report.pod, report.message.to_string()));

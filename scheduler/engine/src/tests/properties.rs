@@ -13,7 +13,7 @@ use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder, bundle, corridor,
 use crate::{Bind, Event, Refusal, Report};
 
 #[derive(Clone, Debug)]
-enum Step {
+pub(super) enum Step {
     Pod {
         number: u8,
         cpu: i64,
@@ -58,7 +58,7 @@ fn object(number: u8) -> ObjectRef {
     if number < 2 { corridor(&format!("o{number}")) } else { bundle(&format!("o{number}")) }
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(super) fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => (0..24_u8, 1..40_i64, asks(0), asks(2), 0..3_i32).prop_map(
             |(number, cpu, corridor, bundle, priority)| {
@@ -82,8 +82,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// A history under way, with what an onlooker knows of it.
-struct History {
-    world: World,
+pub(super) struct History {
+    pub world: World,
     generations: BTreeMap<u8, (i64, u32)>,
     /// How often each Pod was deleted: its successor has another UID.
     deleted: BTreeMap<u8, u32>,
@@ -93,18 +93,22 @@ struct History {
 }
 
 impl History {
-    fn run(steps: &[Step]) -> Vec<(String, String)> {
+    pub fn new() -> Self {
         let mut world = World::with_nodes(2);
         // Often enough to see what being kept does.
         world.engine.config.bypass.times_max = 2;
-        let mut history = Self {
+        Self {
             world,
             generations: BTreeMap::new(),
             deleted: BTreeMap::new(),
             open: Vec::new(),
             open_reports: Vec::new(),
             decided: Vec::new(),
-        };
+        }
+    }
+
+    fn run(steps: &[Step]) -> Vec<(String, String)> {
+        let mut history = Self::new();
         for step in steps {
             history.apply(step);
             history.nothing_is_over_its_limit();
@@ -116,7 +120,7 @@ impl History {
         history.decided
     }
 
-    fn apply(&mut self, step: &Step) {
+    pub fn apply(&mut self, step: &Step) {
         let name = |number: &u8| format!("p{number}");
         match step {
             Step::Pod { number, cpu, asks, priority } => {
@@ -185,7 +189,7 @@ impl History {
     }
 
     fn report(&mut self, outcomes: &[u8]) {
-        while let Some(report) = self.world.engine.poll_report() {
+        while let Some(report) = self.world.poll_report() {
             if let Report::Held(held) = report {
                 let open = self.open.iter().any(|open| open.uid == held.uid);
                 assert!(!open, "{} is told that it waits while it is being bound", held.pod);
@@ -245,7 +249,7 @@ impl History {
     }
 
     /// Everything open is answered, corrd speaks, back-offs pass.
-    fn settle(&mut self) {
+    pub fn settle(&mut self) {
         for _ in 0..40 {
             self.backends_speak();
             self.report(&[2; 64]);

@@ -1,0 +1,27 @@
+//! The journal: every call to the engine and what came out of it, in a ring of bounded size. Since the engine is
+//! a function of its calls, a journal is a complete report of what it did, and why can be found out at leisure.
+//!
+//! ```text
+//!   driver ──▶ Recorded ──▶ engine
+//!                  │ batches of entries, and now and then a snapshot
+//!                  ▼
+//!               keeper (a thread) ──▶ ring: two segments ──▶ /api/journal, files
+//! ```
+//!
+//! A segment begins with a snapshot of the engine. When it is full the next one begins, and the one before the
+//! previous is dropped; so a journal always reaches back at least one full segment, if there was one.
+
+mod call;
+mod files;
+mod keeper;
+mod lines;
+mod recorded;
+mod replay;
+mod ring;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use keeper::{Dump, Settings};
+pub use keeper::{Journal, JournalError};
+pub(crate) use recorded::Recorded;
+pub use replay::{Divergence, ReplayError, Replayed, replay};

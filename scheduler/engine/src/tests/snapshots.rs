@@ -1,0 +1,169 @@
+//! An engine that is brought back from a snapshot is the same engine: it answers every later call alike, byte by
+//! byte, and ends in the same state.
+
+use std::time::Duration;
+
+use model::{Assignment, Deletion, ObjectKey, Owner, OwnerKind};
+use proptest::prelude::*;
+
+use super::properties::{History, step};
+use super::{World, json};
+use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder};
+use crate::{Engine, Event, EvictionStep, Report, Snapshot};
+
+/// Written down and read again, as a journal does it.
+fn brought_back(engine: &Engine) -> Engine {
+    let written = json(&engine.snapshot());
+    let read: Snapshot = serde_json::from_str(&written).unwrap();
+    assert_eq!(json(&read), written, "what is read is what was written");
+    let twin = Engine::restore(read);
+    assert_eq!(json(&twin.snapshot()), written, "what is brought back is what was written");
+    twin
+}
+
+impl World {
+    fn gets_a_twin(&mut self) {
+        self.twin = Some(brought_back(&self.engine));
+    }
+
+    /// Beyond what was told: everything that is known.
+    fn twin_is_the_same(&self) {
+        let twin = self.twin.as_ref().unwrap();
+        assert_eq!(json(&twin.snapshot()), json(&self.engine.snapshot()));
+        assert_eq!(twin.cluster, self.engine.cluster);
+        assert_eq!(twin.uids, self.engine.uids);
+        assert_eq!(twin.stats(), self.engine.stats());
+        assert_eq!(twin.poll_timeout(), self.engine.poll_timeout());
+        for pod in self.engine.uids.keys() {
+            assert_eq!(twin.explain(pod), self.engine.explain(pod));
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_history_goes_on_as_if_it_had_not_been_written_down(
+        before in prop::collection::vec(step(), 1..80),
+        after in prop::collection::vec(step(), 0..60),
+    ) {
+        let mut history = History::new();
+        for step in &before {
+            history.apply(step);
+        }
+        history.world.gets_a_twin();
+        for step in &after {
+            history.apply(step);
+        }
+        history.world.twin_is_the_same();
+        history.settle();
+        history.world.twin_is_the_same();
+    }
+}
+
+/// What random histories have none of: other schedulers, closed Nodes, evictions half way, gates, controllers.
+fn rich() -> World {
+    let mut world = World::with_nodes(2);
+    world.handle(Event::NodeSeen(NodeBuilder::new("closed").label("zone", "z1").build()));
+    world.handle(Event::PodUnreadable { pod: "odd".into(), node: "closed".into() });
+    world.handle(Event::NamespaceSeen {
+        name: "team-b".into(),
+        labels: [(model::SECURITY_DOMAIN_LABEL.into(), "red".into())].into(),
+    });
+    world.handle(Event::PolicySeen {
+        policy: ObjectKey::new("team-a", "p"),
+        allowed_tenants: ["team-b".into()].into(),
+    });
+    let selector: model::Labels = [("app".into(), "a".into())].into();
+    world.handle(Event::ServiceSeen {
+        service: ObjectKey::new("team-a", "web"),
+        selector: selector.clone(),
+    });
+    world.handle(Event::OwnerSeen {
+        namespace: "team-a".into(),
+        owner: Owner { kind: OwnerKind::ReplicaSet, name: "web".into() },
+        selector: model::LabelSelector::of_labels(&selector),
+    });
+    world.corridor(CorridorBuilder::new("c1", 100).ticket_hash("abc"));
+    world.corridor(CorridorBuilder::bundle("b1", 10).exclusive());
+    for number in 0..2 {
+        let low = PodBuilder::new(&format!("low{number}")).cpu_milli(3500).label("app", "a");
+        world.see(low.build());
+    }
+    world.bind_all();
+    world.see(PodBuilder::new("urgent").cpu_milli(3000).priority(9).build());
+    world.see(PodBuilder::new("refused").needs("team-b/none", Some(5)).build());
+    world.see(PodBuilder::new("impatient").needs("gone", None).fail_fast().build());
+    world.see(PodBuilder::new("greedy").needs("c1", Some(200)).build());
+    world.see(PodBuilder::new("half").needs("c1", Some(60)).needs_bundle("b1", Some(4)).build());
+    world.see(PodBuilder::new("rest").needs("c1", Some(60)).build());
+    let gates = vec!["wait".into()];
+    world.see(PodBuilder::new("gated").assigned(Assignment::Gated { gates }).build());
+    let foreign = PodBuilder::new("foreign").cpu_milli(100).nominated("n1");
+    world.see(foreign.assigned(Assignment::Foreign).build());
+    world
+}
+
+/// All that is to be told; evictions are answered, and the victims go.
+fn tell_all(world: &mut World) {
+    while let Some(report) = world.poll_report() {
+        match report {
+            Report::Held(held) => world.handle(Event::ReportWritten(held.uid)),
+            Report::Evict(eviction) => {
+                let (victim, step) = (eviction.uid.clone(), eviction.step);
+                world.handle(Event::EvictionStepDone { victim: victim.clone(), step });
+                if step == EvictionStep::Delete {
+                    world.handle(Event::PodGone(victim));
+                }
+            }
+            Report::Used(_) | Report::Scheduled { .. } => {}
+        }
+    }
+}
+
+fn go_on(world: &mut World) {
+    let steps: [fn(&mut World); 6] = [
+        |world| world.handle(Event::PodGone("odd".into())),
+        |world| world.corridor(CorridorBuilder::new("gone", 10)),
+        |world| world.corridor(CorridorBuilder::new("c1", 300).generation(2)),
+        |world| world.pass(Duration::from_mins(6)),
+        |world| world.handle(Event::TermBegan),
+        |world| world.see(PodBuilder::new("low0").deletion(Deletion::Terminating).build()),
+    ];
+    for step in steps {
+        step(world);
+        world.bind_all();
+        tell_all(world);
+        world.pass(Duration::from_secs(11));
+        world.handle(Event::BackendSeen { kind: model::ObjectKind::Corridor, age: Duration::ZERO });
+    }
+}
+
+#[test]
+fn everything_that_can_be_under_way_goes_on() {
+    // Written down at every point of the story up to its end.
+    for calls in 0..40 {
+        let mut world = rich();
+        world.decide();
+        for _ in 0..calls {
+            if world.poll_report().is_none() {
+                break;
+            }
+        }
+        world.gets_a_twin();
+        go_on(&mut world);
+        world.twin_is_the_same();
+    }
+}
+
+#[test]
+fn a_rebuilt_engine_is_written_down_like_any_other() {
+    let mut world = rich();
+    world.decide();
+    world.engine.trying = Some("uid-rest".into());
+    world.gets_a_twin();
+    let culprits = (world.engine.recover(), world.twin.as_mut().unwrap().recover());
+    assert_eq!(culprits, (Some("uid-rest".into()), Some("uid-rest".into())));
+    world.twin_is_the_same();
+    go_on(&mut world);
+    world.twin_is_the_same();
+}

@@ -1,0 +1,58 @@
+//! How maps are written whose keys are no texts: as lists.
+
+/// A map as a list of its pairs.
+pub(crate) mod pairs {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<K: Serialize, V: Serialize, S: Serializer>(
+        map: &BTreeMap<K, V>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        to.collect_seq(map)
+    }
+
+    pub fn deserialize<'de, K, V, D>(from: D) -> Result<BTreeMap<K, V>, D::Error>
+    where
+        K: Deserialize<'de> + Ord,
+        V: Deserialize<'de>,
+        D: Deserializer<'de>,
+    {
+        Ok(Vec::<(K, V)>::deserialize(from)?.into_iter().collect())
+    }
+}
+
+/// A queue as a list of who waits in it for what, first come first. Its heap need not be the same
+/// again: who is due when decides, and no two who are told apart are due alike.
+pub(crate) mod due {
+    use std::cmp::Reverse;
+    use std::hash::Hash;
+
+    use priority_queue::PriorityQueue;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<I, P, S>(
+        queue: &PriorityQueue<I, Reverse<P>>,
+        to: S,
+    ) -> Result<S::Ok, S::Error>
+    where
+        I: Serialize + Hash + Eq + Ord,
+        P: Serialize + Ord,
+        S: Serializer,
+    {
+        let mut pairs: Vec<(&I, &P)> = queue.iter().map(|(item, due)| (item, &due.0)).collect();
+        pairs.sort_by(|(item, due), (other, due_other)| (due, item).cmp(&(due_other, other)));
+        to.collect_seq(pairs)
+    }
+
+    pub fn deserialize<'de, I, P, D>(from: D) -> Result<PriorityQueue<I, Reverse<P>>, D::Error>
+    where
+        I: Deserialize<'de> + Hash + Eq,
+        P: Deserialize<'de> + Ord,
+        D: Deserializer<'de>,
+    {
+        let pairs = Vec::<(I, P)>::deserialize(from)?;
+        Ok(pairs.into_iter().map(|(item, due)| (item, Reverse(due))).collect())
+    }
+}
