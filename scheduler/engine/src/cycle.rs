@@ -91,6 +91,9 @@ impl Engine {
         }
         let objects = self.gate(order, spec).map_err(Rejection::Object)?;
         let objects: Vec<Reservable> = objects.into_iter().cloned().collect();
+        if let Some(node) = self.best_node(kind) {
+            return Ok(Place { node, objects });
+        }
         match self.survey(kind) {
             Survey::Failed(why) => Err(Rejection::Failed(why).into()),
             Survey::Feasible(placement) => {

@@ -13,6 +13,7 @@ use crate::event::{Event, Kind};
 use crate::ledger::Ledger;
 use crate::line::{Bypass, WakeAside};
 use crate::objects::Objects;
+use crate::placing::Placing;
 use crate::preempt::{Evictions, ForeignNominations};
 use crate::profile::Profiles;
 use crate::queue::{ActiveQueue, BackoffQueue, Parked};
@@ -48,6 +49,8 @@ pub struct Engine {
     pub(crate) now: Instant,
     /// Nodes, and the Pods that are on them or were promised them.
     pub(crate) cluster: Cluster,
+    /// The same, arranged so that the best Node for a Pod is found quickly.
+    pub(crate) placing: Placing,
     pub(crate) pods: BTreeMap<PodUid, Record>,
     pub(crate) uids: BTreeMap<ObjectKey, PodUid>,
     pub(crate) objects: Objects,
@@ -116,6 +119,7 @@ impl Engine {
         Self {
             now: Instant::START,
             cluster: Cluster::default(),
+            placing: Placing::default(),
             pods: BTreeMap::new(),
             uids: BTreeMap::new(),
             objects: Objects::default(),

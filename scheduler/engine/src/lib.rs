@@ -34,6 +34,7 @@ mod line;
 mod objects;
 mod observe;
 mod opinion;
+mod placing;
 mod preempt;
 mod profile;
 mod record;

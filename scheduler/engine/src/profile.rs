@@ -61,6 +61,7 @@ impl Engine {
     pub(crate) fn reconfigured(&mut self, config: EngineConfig) {
         let seed = self.config.seed;
         self.config = EngineConfig { seed, ..config };
+        self.placing.reconfigured();
         let was_rejected = |record: &Record| {
             matches!(record.stage, Stage::Parked | Stage::InLine(_) | Stage::Aside(_))
         };

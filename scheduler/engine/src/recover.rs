@@ -3,6 +3,7 @@
 use model::PodUid;
 
 use crate::engine::Engine;
+use crate::placing::Placing;
 use crate::record::Stage;
 use crate::rejection::Rejection;
 
@@ -22,6 +23,7 @@ impl Engine {
         for uid in before.pods.keys() {
             self.cluster.remove_pod(uid);
         }
+        self.placing = Placing::of(&self.cluster, before.placing.seats().to_vec());
         self.closed = before.closed;
         self.evictions = before.evictions;
         self.foreign = before.foreign;

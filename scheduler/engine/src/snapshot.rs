@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{
-    ClusterNode, ClusterPod, Instant, LabelSelector, Labels, ObjectKey, ObjectKind, ObjectRef,
-    Owner, PodDisruptionBudget, PodUid,
+    ClusterNode, ClusterPod, Instant, LabelSelector, Labels, NodeName, ObjectKey, ObjectKind,
+    ObjectRef, Owner, PodDisruptionBudget, PodUid,
 };
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,7 @@ use crate::closed::ClosedNodes;
 use crate::engine::{Engine, EngineConfig, Stats};
 use crate::event::Kind;
 use crate::objects::Objects;
+use crate::placing::Placing;
 use crate::preempt::{Evictions, ForeignNominations};
 use crate::queue::Parked;
 use crate::record::{Record, Stage};
@@ -31,6 +32,8 @@ pub struct Snapshot {
     config: EngineConfig,
     now: Instant,
     nodes: Vec<ClusterNode>,
+    /// Who has which place: equals are chosen from by their places.
+    seats: Vec<Option<NodeName>>,
     namespaces: BTreeMap<Arc<str>, Labels>,
     budgets: Vec<PodDisruptionBudget>,
     #[serde(with = "crate::written::pairs")]
@@ -73,6 +76,7 @@ impl Engine {
             config: self.config.clone(),
             now: self.now,
             nodes: self.cluster.nodes.values().cloned().collect(),
+            seats: self.placing.seats().to_vec(),
             namespaces: self.cluster.namespaces.clone(),
             budgets: self.cluster.budgets.values().cloned().collect(),
             services: self.cluster.services.clone(),
@@ -159,6 +163,7 @@ impl Engine {
             }
         }
         engine.parked = snapshot.parked;
+        engine.placing = Placing::of(&engine.cluster, snapshot.seats);
         // Counted again on the way, but it counts more than can be seen.
         engine.stats = snapshot.stats;
         engine

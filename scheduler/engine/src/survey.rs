@@ -6,6 +6,7 @@ use model::{ClusterPod, NodeName, PodSpec, PodUid, Reach, Reservable};
 use oracle::{Decision, Placement, Preemption, Reason, decide, decide_among, preempt_after};
 
 use crate::engine::Engine;
+use crate::placing::{Choice, KindKey, View};
 use crate::queue::ParkKey;
 use crate::record::Record;
 use crate::rejection::NodesRejection;
@@ -54,6 +55,30 @@ impl Engine {
         let objects = key.objects.iter().filter_map(|object| self.objects.get(object));
         pod.reach = objects.map(reach).collect();
         pod
+    }
+
+    /// One of the best Nodes for a Pod of this kind, if there is one and it is found quickly.
+    pub(crate) fn best_node(&mut self, kind: &ParkKey) -> Option<NodeName> {
+        let rules = &self.config.profiles.of(&kind.profile).rules;
+        let promised = kind.nominated.as_ref().and_then(|(node, _)| self.cluster.nodes.get(node));
+        if let Some(node) = promised {
+            let asking = self.asking(kind);
+            if oracle::filter(rules, &self.cluster, &asking, node).is_empty() {
+                return Some(node.node.name.clone());
+            }
+        }
+        let objects = kind.objects.iter().filter_map(|object| self.objects.get(object));
+        let key = KindKey {
+            profile: kind.profile.clone(),
+            namespace: kind.namespace.clone(),
+            shape: kind.shape.clone(),
+            reach: objects.map(reach).collect(),
+        };
+        let view = View { rules, cluster: &self.cluster };
+        match self.placing.choose(view, &key, &mut self.rng) {
+            Choice::On(node) => Some(node),
+            Choice::Nowhere | Choice::Unknown => None,
+        }
     }
 
     pub(crate) fn survey(&self, kind: &ParkKey) -> Survey {

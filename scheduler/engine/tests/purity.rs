@@ -6,7 +6,7 @@ use std::process::Command;
 
 /// Everything the engine, the oracle and the model are made of. A new name here is a decision, not a detail:
 /// it must be plain data structures, without I/O.
-const ALLOWED: [&str; 9] = [
+const ALLOWED: [&str; 10] = [
     "engine",
     "model",
     "oracle",
@@ -14,6 +14,7 @@ const ALLOWED: [&str; 9] = [
     "indexmap",
     "equivalent",
     "hashbrown",
+    "foldhash",
     "serde",
     "serde_core",
 ];

@@ -11,7 +11,7 @@ use crate::{
 
 /// Everything in a Pod that bears on where it can go. Pods of one namespace and one shape fit on
 /// the same Nodes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Shape {
     #[serde(skip_serializing_if = "is_default")]
@@ -87,7 +87,7 @@ impl OwnerKind {
 }
 
 /// The Nodes at which an object that the Pod refers to can be used.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Reach {
     pub object: ObjectRef,
     pub node_selector: Labels,

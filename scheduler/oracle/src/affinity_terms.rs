@@ -1,5 +1,7 @@
 //! When a term of pod affinity means a Pod. It depends on whose term it is.
 
+use std::sync::Arc;
+
 use model::{ClusterPod, Labels, PodAffinityTerm};
 
 use crate::cluster::Cluster;
@@ -9,28 +11,25 @@ use crate::cluster::Cluster;
 /// kube-scheduler turns the namespace selector into the names of the namespaces it matches, but
 /// then forgets to drop the selector, and asks it again with no labels at all. So a selector that
 /// matches no labels (only `NotIn` and `DoesNotExist`, or `{}`) means every namespace.
-pub(crate) fn own_term_means(
+pub fn own_term_means(
     cluster: &Cluster,
     term: &PodAffinityTerm,
-    other: &ClusterPod,
+    namespace: &Arc<str>,
+    labels: &Labels,
 ) -> bool {
     let namespace_matches = || {
-        let labels = cluster.namespaces.get(other.namespace());
+        let labels = cluster.namespaces.get(namespace);
         labels.is_some_and(|labels| term.namespace_selector.matches(labels))
     };
-    let in_reach = term.namespaces.contains(other.namespace())
+    let in_reach = term.namespaces.contains(namespace)
         || namespace_matches()
         || term.namespace_selector.matches(&Labels::new());
-    in_reach && term.selector.matches(&other.labels)
+    in_reach && term.selector.matches(labels)
 }
 
 /// A term of a Pod that is already placed, held against the Pod that is being placed. Its
 /// namespace is judged by the labels it has now; one that is not known has none.
-pub(crate) fn placed_term_means(
-    cluster: &Cluster,
-    term: &PodAffinityTerm,
-    incoming: &ClusterPod,
-) -> bool {
+pub fn placed_term_means(cluster: &Cluster, term: &PodAffinityTerm, incoming: &ClusterPod) -> bool {
     let none = Labels::new();
     let labels = cluster.namespaces.get(incoming.namespace()).unwrap_or(&none);
     let in_reach =

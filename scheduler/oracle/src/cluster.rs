@@ -84,7 +84,7 @@ impl Cluster {
     }
 
     /// Pods with the Nodes they are on. A Pod on a Node that is gone counts nowhere.
-    pub(crate) fn placed(&self) -> impl Iterator<Item = (&ClusterPod, &ClusterNode)> {
+    pub fn placed(&self) -> impl Iterator<Item = (&ClusterPod, &ClusterNode)> {
         let on_nodes =
             self.on_node.iter().filter_map(|(name, on)| Some((self.nodes.get(name)?, on)));
         on_nodes.flat_map(|(node, on_node)| on_node.values().map(move |pod| (&**pod, node)))
@@ -114,7 +114,7 @@ impl Cluster {
     }
 
     /// The Pods beside which default spreading places a Pod: those of its Services and its owner.
-    pub(crate) fn siblings_of(&self, pod: &ClusterPod) -> LabelSelector {
+    pub fn siblings_of(&self, pod: &ClusterPod) -> LabelSelector {
         let mut requirements = Vec::new();
         let services = self.services.iter().filter(|(key, _)| key.namespace == *pod.namespace());
         for (_, selector) in services {

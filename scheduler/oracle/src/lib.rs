@@ -34,6 +34,7 @@ mod testkit;
 #[cfg(test)]
 mod tests;
 
+pub use affinity_terms::{own_term_means, placed_term_means};
 pub use cluster::Cluster;
 pub use decide::{Decision, Failure, Placement, decide, decide_among, filter, filter_without};
 pub use preemption::{Candidate, Ineligible, Preemption, Refusal, preempt, preempt_after};
@@ -43,5 +44,8 @@ pub use rules::{
     DefaultSpread, ResourceWeight, Rules, ScoringStrategy, ShapePoint, SwitchedOff, Weights,
     cpu_and_memory,
 };
-pub use scores::{NodeScore, PluginScore, ScoreError, score};
+pub use scores::{
+    NodeScore, PluginScore, ResourceUse, ScoreError, balanced_score, fit_score, score,
+};
+pub use spread::{Constraint, constraints, has_every_key, score_needs_every_key};
 pub use wake::{Chances, rejection_may_have_changed};

@@ -112,7 +112,7 @@ pub enum ScoringStrategy {
 }
 
 impl ScoringStrategy {
-    pub(crate) fn resources(&self) -> &[ResourceWeight] {
+    pub fn resources(&self) -> &[ResourceWeight] {
         match self {
             Self::LeastAllocated(resources)
             | Self::MostAllocated(resources)

@@ -12,7 +12,7 @@ use crate::rules::{DefaultSpread, Rules};
 
 /// A constraint with its selector settled.
 #[derive(Clone, Debug)]
-pub(crate) struct Constraint {
+pub struct Constraint {
     pub max_skew: i64,
     pub topology_key: Arc<str>,
     pub selector: LabelSelector,
@@ -22,7 +22,7 @@ pub(crate) struct Constraint {
 }
 
 /// The constraints of this kind: the Pod's own, or the defaults when it has none of any kind.
-pub(crate) fn constraints(
+pub fn constraints(
     rules: &Rules,
     cluster: &Cluster,
     pod: &ClusterPod,
@@ -86,12 +86,12 @@ impl Constraint {
     }
 }
 
-pub(crate) fn has_every_key(node: &ClusterNode, constraints: &[Constraint]) -> bool {
+pub fn has_every_key(node: &ClusterNode, constraints: &[Constraint]) -> bool {
     constraints.iter().all(|constraint| constraint.domain_of(node).is_some())
 }
 
 /// Whether a Node without one of the keys is left out of the score. The system's defaults still
 /// spread over Nodes that are in no zone.
-pub(crate) fn score_needs_every_key(rules: &Rules, pod: &ClusterPod) -> bool {
+pub fn score_needs_every_key(rules: &Rules, pod: &ClusterPod) -> bool {
     !pod.topology_spread.is_empty() || rules.default_spread != DefaultSpread::System
 }

@@ -40,25 +40,25 @@ impl Engine {
 
     pub(super) fn namespace_labels_seen(&mut self, name: Arc<str>, labels: Labels) {
         if is_new(&mut self.cluster.namespaces, name, labels) {
-            self.cluster_changed(Change::Context);
+            self.cluster_changed(Change::Namespaces);
         }
     }
 
     pub(super) fn namespace_labels_gone(&mut self, name: &str) {
         if self.cluster.namespaces.remove(name).is_some() {
-            self.cluster_changed(Change::Context);
+            self.cluster_changed(Change::Namespaces);
         }
     }
 
     pub(super) fn service_seen(&mut self, service: ObjectKey, selector: Labels) {
         if is_new(&mut self.cluster.services, service, selector) {
-            self.cluster_changed(Change::Context);
+            self.cluster_changed(Change::Selectors);
         }
     }
 
     pub(super) fn service_gone(&mut self, service: &ObjectKey) {
         if self.cluster.services.remove(service).is_some() {
-            self.cluster_changed(Change::Context);
+            self.cluster_changed(Change::Selectors);
         }
     }
 
@@ -69,13 +69,13 @@ impl Engine {
         selector: LabelSelector,
     ) {
         if is_new(&mut self.cluster.owners, (namespace, owner), selector) {
-            self.cluster_changed(Change::Context);
+            self.cluster_changed(Change::Selectors);
         }
     }
 
     pub(super) fn owner_gone(&mut self, namespace: Arc<str>, owner: Owner) {
         if self.cluster.owners.remove(&(namespace, owner)).is_some() {
-            self.cluster_changed(Change::Context);
+            self.cluster_changed(Change::Selectors);
         }
     }
 }

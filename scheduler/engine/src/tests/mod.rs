@@ -4,6 +4,7 @@ mod binds;
 mod bundles;
 mod corridor_line;
 mod nodes;
+mod placing;
 mod preemption;
 mod profiles;
 mod properties;

@@ -18,8 +18,10 @@ pub(crate) enum Change<'a> {
         after: Option<&'a ClusterPod>,
     },
     Node(&'a NodeName),
-    /// Something that Pods in any place may be meant by: labels of a Namespace, selectors.
-    Context,
+    /// Labels of a Namespace: other Pods may be meant by terms, wherever they are.
+    Namespaces,
+    /// Selectors of Services and controllers: Pods may be spread among others.
+    Selectors,
 }
 
 /// Where a change can make a difference.
@@ -33,6 +35,7 @@ impl Engine {
     /// To be called after every change of the cluster.
     pub(crate) fn cluster_changed(&mut self, change: Change<'_>) {
         self.room_changes += 1;
+        self.placing.note(change, &self.cluster);
         let scope = self.scope_of(change);
         let kinds: Vec<ParkKey> = self.parked.keys().cloned().collect();
         for kind in kinds {
@@ -125,7 +128,7 @@ impl Engine {
     /// away from reaches as far as their terms.
     fn scope_of(&self, change: Change<'_>) -> Scope {
         match change {
-            Change::Context => Scope::Everywhere,
+            Change::Namespaces | Change::Selectors => Scope::Everywhere,
             Change::Node(name) => {
                 let keeps_away = self.cluster.pods_on(name).any(keeps_others_away);
                 if keeps_away { Scope::Everywhere } else { Scope::Nodes([name.clone()].into()) }

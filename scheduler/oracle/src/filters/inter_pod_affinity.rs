@@ -76,7 +76,11 @@ impl Counts {
                 add(&mut self.affinity, term, node, sign);
             }
         }
-        for term in own.anti_required.iter().filter(|term| own_term_means(cluster, term, other)) {
+        for term in own
+            .anti_required
+            .iter()
+            .filter(|term| own_term_means(cluster, term, other.namespace(), &other.labels))
+        {
             add(&mut self.anti, term, node, sign);
         }
         let theirs = other.pod_affinity.anti_required.usable();
@@ -111,7 +115,8 @@ impl Counts {
 }
 
 fn means_all(cluster: &Cluster, terms: &[PodAffinityTerm], other: &ClusterPod) -> bool {
-    !terms.is_empty() && terms.iter().all(|term| own_term_means(cluster, term, other))
+    !terms.is_empty()
+        && terms.iter().all(|term| own_term_means(cluster, term, other.namespace(), &other.labels))
 }
 
 fn place(term: &PodAffinityTerm, node: &ClusterNode) -> Option<(Arc<str>, Arc<str>)> {

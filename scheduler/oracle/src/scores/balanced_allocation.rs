@@ -17,9 +17,13 @@ pub(super) fn score(contest: &Contest<'_>) -> Answer {
 
 fn node_score(contest: &Contest<'_>, node: &ClusterNode) -> i64 {
     let names = contest.rules.balanced_resources.iter();
-    let uses = resource_uses(contest, node, names, Sums::AsRequested);
-    let with = balance(&uses, |used| used.with_pod);
-    let without = balance(&uses, |used| used.before);
+    balanced_score(&resource_uses(contest, node, names, Sums::AsRequested))
+}
+
+/// How much more even the use of the resources becomes.
+pub fn balanced_score(uses: &[ResourceUse]) -> i64 {
+    let with = balance(uses, |used| used.with_pod);
+    let without = balance(uses, |used| used.before);
     let gained = with.saturating_sub(without);
     SCORE_MAX / 2 + (SCORE_MAX / 2).saturating_add(gained) / 2
 }

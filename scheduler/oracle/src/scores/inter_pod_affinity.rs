@@ -43,7 +43,7 @@ fn count(contest: &Contest<'_>, other: &ClusterPod, node: &ClusterNode, places: 
         }
     };
     for (weighted, sign) in signed(&own.preferred, &own.anti_preferred) {
-        if own_term_means(cluster, &weighted.term, other) {
+        if own_term_means(cluster, &weighted.term, other.namespace(), &other.labels) {
             add(&weighted.term, sign * i64::from(weighted.weight));
         }
     }

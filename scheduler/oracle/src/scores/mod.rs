@@ -10,6 +10,10 @@ mod pod_topology_spread;
 mod resource_use;
 mod taint_toleration;
 
+pub use balanced_allocation::balanced_score;
+pub use node_resources_fit::fit_score;
+pub use resource_use::ResourceUse;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{ClusterNode, ClusterPod, NodeName, SelectorError};

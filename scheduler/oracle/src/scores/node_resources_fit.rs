@@ -17,7 +17,12 @@ fn node_score(contest: &Contest<'_>, node: &ClusterNode) -> i64 {
     let strategy = &contest.rules.fit;
     let resources = strategy.resources();
     let names = resources.iter().map(|it| &it.resource);
-    let uses = resource_uses(contest, node, names, Sums::WithDefaults);
+    fit_score(strategy, &resource_uses(contest, node, names, Sums::WithDefaults))
+}
+
+/// By the resources that count on a Node.
+pub fn fit_score(strategy: &ScoringStrategy, uses: &[ResourceUse]) -> i64 {
+    let resources = strategy.resources();
     let weighted = uses.iter().map(|used| (one(strategy, used), resources[used.index].weight));
     match strategy {
         ScoringStrategy::LeastAllocated(_) | ScoringStrategy::MostAllocated(_) => {

@@ -8,7 +8,8 @@ use super::Contest;
 use crate::node_use::NodeUse;
 
 /// A resource that counts on the Node.
-pub(super) struct ResourceUse {
+#[derive(Clone, Copy, Debug)]
+pub struct ResourceUse {
     /// Its place in the configured list.
     pub index: usize,
     pub allocatable: i64,

@@ -1,0 +1,298 @@
+//! What a kind of Pod wants of the Pods around it, as running sums over places.
+
+use model::{ClusterPod, LabelSelector, SelectorError, WhenUnsatisfiable};
+use oracle::{Cluster, Constraint, Plugin, Rules, own_term_means, placed_term_means};
+
+use super::Ground;
+use super::count::Count;
+use super::counters::{Carried, Counted, CounterId};
+use super::rows::Slot;
+use super::topology::{KeyId, NOWHERE};
+
+/// The label by which each Node is a place of its own when Pods are spread as a preference.
+const HOSTNAME: &str = "kubernetes.io/hostname";
+
+#[derive(Debug, Default)]
+pub(super) struct Constraints {
+    /// Required affinity, one for each term.
+    together: Vec<Count>,
+    /// Whether its own terms mean it, so that it may be the first.
+    means_itself: bool,
+    /// Required anti-affinity, its own and of those who are there.
+    pub apart: Vec<Count>,
+    pub spread: Vec<HardSpread>,
+    pub soft_spread: Vec<SoftSpread>,
+    /// Whether Nodes without one of the labels are left out of the soft spread.
+    pub needs_every_key: bool,
+    /// Preferences between Pods: what each one counts, and what it weighs.
+    pub attraction: Vec<(Count, i64)>,
+    /// Terms that Pods carry, up to here, were asked whether they mean this kind.
+    carried_asked: usize,
+    /// What it is spread among if it says nothing itself.
+    siblings: Option<LabelSelector>,
+    /// Nobody yet, and it may be the first.
+    is_first: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct HardSpread {
+    count: Count,
+    max_skew: i64,
+    min_domains: i64,
+    means_itself: bool,
+    fewest: i64,
+}
+
+#[derive(Debug)]
+pub(super) struct SoftSpread {
+    pub count: Count,
+    pub max_skew: i64,
+    /// Each Node is a place of its own, whatever its label says.
+    pub is_of_nodes: bool,
+}
+
+impl Constraints {
+    /// Fails when spread constraints cannot be parsed.
+    pub fn new(
+        rules: &Rules,
+        cluster: &Cluster,
+        pod: &ClusterPod,
+        ground: &mut Ground,
+    ) -> Result<Self, SelectorError> {
+        let mut it = Self::default();
+        let own = &pod.pod_affinity;
+        if rules.filters_by(Plugin::InterPodAffinity) {
+            it.means_itself = !own.required.is_empty()
+                && own
+                    .required
+                    .iter()
+                    .all(|term| own_term_means(cluster, term, pod.namespace(), &pod.labels));
+            for term in &own.required {
+                let meant = Counted::MeantBy(own.required.clone());
+                it.together.push(Count::new(meant, &term.topology_key, cluster, ground));
+            }
+            for term in &own.anti_required {
+                let meant = Counted::MeantBy(vec![term.clone()]);
+                it.apart.push(Count::new(meant, &term.topology_key, cluster, ground));
+            }
+        }
+        if rules.filters_by(Plugin::PodTopologySpread) {
+            it.spread = hard_spread(rules, cluster, pod, ground)?;
+        }
+        if rules.scores_by(Plugin::PodTopologySpread) {
+            it.needs_every_key = oracle::score_needs_every_key(rules, pod);
+            it.soft_spread = soft_spread(rules, cluster, pod, ground, it.needs_every_key)?;
+        }
+        if rules.scores_by(Plugin::InterPodAffinity) {
+            let near = own.preferred.iter().map(|it| (it, 1));
+            let away = own.anti_preferred.iter().map(|it| (it, -1));
+            for (weighted, sign) in near.chain(away) {
+                let meant = Counted::MeantBy(vec![weighted.term.clone()]);
+                let count = Count::new(meant, &weighted.term.topology_key, cluster, ground);
+                it.attraction.push((count, sign * i64::from(weighted.weight)));
+            }
+        }
+        it.siblings = pod.topology_spread.is_empty().then(|| cluster.siblings_of(pod));
+        it.attach_carried(rules, cluster, pod, ground);
+        Ok(it)
+    }
+
+    /// Whether Services and controllers mean other Pods than when this was made.
+    pub fn has_other_siblings(&self, cluster: &Cluster, pod: &ClusterPod) -> bool {
+        self.siblings.as_ref().is_some_and(|before| *before != cluster.siblings_of(pod))
+    }
+
+    /// Terms that have come since then. Whether any of them means this kind.
+    pub fn attach_carried(
+        &mut self,
+        rules: &Rules,
+        cluster: &Cluster,
+        pod: &ClusterPod,
+        ground: &mut Ground,
+    ) -> bool {
+        let own = &pod.pod_affinity;
+        let is_spared = rules.ignore_preferred_terms_of_existing_pods
+            && own.preferred.is_empty()
+            && own.anti_preferred.is_empty();
+        let scores = rules.scores_by(Plugin::InterPodAffinity) && !is_spared;
+        let filters = rules.filters_by(Plugin::InterPodAffinity);
+        let hard_weight = i64::from(rules.hard_pod_affinity_weight);
+        let new: Vec<(CounterId, Carried)> =
+            ground.counters.carried()[self.carried_asked..].to_vec();
+        self.carried_asked += new.len();
+        let mut is_meant = false;
+        for (counter, carried) in new {
+            if !placed_term_means(cluster, carried.term(), pod) {
+                continue;
+            }
+            let mut count =
+                || Count::of(Some(counter), &carried.term().topology_key, cluster, ground);
+            match &carried {
+                Carried::KeepAway(_) if filters => self.apart.push(count()),
+                Carried::Together(_) if scores && hard_weight > 0 => {
+                    self.attraction.push((count(), hard_weight));
+                }
+                Carried::Prefer(_, weight) if scores => self.attraction.push((count(), *weight)),
+                _ => continue,
+            }
+            is_meant = true;
+        }
+        is_meant
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.counts().next().is_none()
+    }
+
+    fn counts(&self) -> impl Iterator<Item = &Count> {
+        let spread = self.spread.iter().map(|it| &it.count);
+        let soft = self.soft_spread.iter().map(|it| &it.count);
+        let attraction = self.attraction.iter().map(|(count, _)| count);
+        self.together.iter().chain(&self.apart).chain(spread).chain(soft).chain(attraction)
+    }
+
+    fn counts_mut(&mut self) -> impl Iterator<Item = &mut Count> {
+        let spread = self.spread.iter_mut().map(|it| &mut it.count);
+        let soft = self.soft_spread.iter_mut().map(|it| &mut it.count);
+        let attraction = self.attraction.iter_mut().map(|(count, _)| count);
+        let hard = self.together.iter_mut().chain(&mut self.apart);
+        hard.chain(spread).chain(soft).chain(attraction)
+    }
+
+    /// The labels whose places have several Nodes: Nodes that agree in all of them are treated alike.
+    pub fn shared_keys(&self) -> Vec<KeyId> {
+        let mut keys: Vec<KeyId> =
+            self.counts().filter(|count| !count.is_of_nodes).map(|count| count.key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    /// Whether Nodes of one place must be looked at one by one.
+    pub fn tells_nodes_apart(&self) -> bool {
+        let of_nodes = |count: &Count| count.is_of_nodes;
+        self.together.iter().any(of_nodes)
+            || self.spread.iter().any(|it| of_nodes(&it.count))
+            || self.soft_spread.iter().any(|it| it.is_of_nodes || of_nodes(&it.count))
+            || self.attraction.iter().any(|(count, _)| of_nodes(count))
+    }
+
+    /// The Pods on a Node have changed.
+    pub fn follow(&mut self, slot: Slot, ground: &Ground) {
+        for count in self.counts_mut() {
+            count.follow(slot, ground);
+        }
+    }
+
+    /// To be called before questions, after all changes.
+    pub fn settle(&mut self) {
+        self.is_first = self.means_itself && self.together.iter().all(|count| count.total == 0);
+        for spread in &mut self.spread {
+            spread.fewest = spread.count.fewest(spread.min_domains);
+        }
+    }
+
+    /// What only the Pods of the Node itself decide.
+    pub fn is_kept_apart_on(&self, slot: Slot, ground: &Ground) -> bool {
+        self.apart.iter().any(|count| count.is_of_nodes && count.here(slot, ground) > 0)
+    }
+
+    /// What other Pods say of the Node, as far as all Nodes of its places have it in common
+    /// (`of_nodes` false) or not.
+    pub fn admits(&self, slot: Slot, ground: &Ground, of_nodes: bool) -> bool {
+        self.is_together(slot, ground, of_nodes)
+            && (of_nodes || !self.is_kept_apart(slot, ground))
+            && self
+                .spread
+                .iter()
+                .all(|it| it.count.is_of_nodes != of_nodes || it.holds(slot, ground))
+    }
+
+    fn is_together(&self, slot: Slot, ground: &Ground, of_nodes: bool) -> bool {
+        let mut counts = self.together.iter().filter(|count| count.is_of_nodes == of_nodes);
+        counts.all(|count| {
+            let is_somewhere = count.domain(slot, ground) != NOWHERE;
+            is_somewhere && (self.is_first || count.here(slot, ground) > 0)
+        })
+    }
+
+    fn is_kept_apart(&self, slot: Slot, ground: &Ground) -> bool {
+        self.apart.iter().any(|count| !count.is_of_nodes && count.here(slot, ground) > 0)
+    }
+}
+
+impl HardSpread {
+    fn holds(&self, slot: Slot, ground: &Ground) -> bool {
+        if self.count.domain(slot, ground) == NOWHERE {
+            return false;
+        }
+        let matching = self.count.here(slot, ground) + i64::from(self.means_itself);
+        matching.saturating_sub(self.fewest) <= self.max_skew
+    }
+}
+
+fn hard_spread(
+    rules: &Rules,
+    cluster: &Cluster,
+    pod: &ClusterPod,
+    ground: &mut Ground,
+) -> Result<Vec<HardSpread>, SelectorError> {
+    let all = oracle::constraints(rules, cluster, pod, WhenUnsatisfiable::DoNotSchedule)?;
+    let mut spread = Vec::new();
+    for constraint in &all {
+        let mut count = counted(constraint, cluster, pod, ground);
+        count.only(cluster, ground, |node| {
+            oracle::has_every_key(node, &all) && constraint.includes(pod, node)
+        });
+        spread.push(HardSpread {
+            count,
+            max_skew: constraint.max_skew,
+            min_domains: constraint.min_domains,
+            means_itself: constraint.selector.matches(&pod.labels),
+            fewest: 0,
+        });
+    }
+    Ok(spread)
+}
+
+fn soft_spread(
+    rules: &Rules,
+    cluster: &Cluster,
+    pod: &ClusterPod,
+    ground: &mut Ground,
+    needs_every_key: bool,
+) -> Result<Vec<SoftSpread>, SelectorError> {
+    let all = oracle::constraints(rules, cluster, pod, WhenUnsatisfiable::ScheduleAnyway)?;
+    let mut spread = Vec::new();
+    for constraint in &all {
+        let mut count = counted(constraint, cluster, pod, ground);
+        let is_of_nodes = &*constraint.topology_key == HOSTNAME;
+        if is_of_nodes {
+            count.is_of_nodes = true;
+        } else {
+            // Its places are told apart by their sums, however few Nodes they have.
+            count.is_of_nodes = false;
+            count.only(cluster, ground, |node| {
+                let counts = !needs_every_key || oracle::has_every_key(node, &all);
+                counts && constraint.includes(pod, node)
+            });
+        }
+        spread.push(SoftSpread { count, max_skew: constraint.max_skew, is_of_nodes });
+    }
+    Ok(spread)
+}
+
+/// A selector `{}` counts nobody.
+fn counted(
+    constraint: &Constraint,
+    cluster: &Cluster,
+    pod: &ClusterPod,
+    ground: &mut Ground,
+) -> Count {
+    let counter = (!constraint.selector.is_everything()).then(|| {
+        let namespace = pod.namespace().clone();
+        let counted = Counted::Matching { namespace, selector: constraint.selector.clone() };
+        ground.counter(counted, cluster)
+    });
+    Count::of(counter, &constraint.topology_key, cluster, ground)
+}

@@ -1,0 +1,235 @@
+//! Who wins, when Nodes differ in more than what each has by itself: scores that are compared over all Nodes
+//! that compete.
+
+use oracle::{Plugin, Rules};
+
+use super::Ground;
+use super::kinds::Kind;
+use super::rows::Slot;
+use super::statics::{Group, Static};
+use super::topology::NOWHERE;
+use crate::rng::Rng;
+
+/// A Node, or the best of a cell.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entrant {
+    /// Of a cell, one of its Nodes.
+    pub slot: Slot,
+    pub group: usize,
+    /// The score of the Node itself.
+    pub own: i64,
+    /// How many Nodes stand behind it.
+    pub nodes: usize,
+    /// `None`: it is a Node.
+    pub cell: Option<usize>,
+    attraction: i64,
+    /// `None`: it does not take part in spreading.
+    spread: Option<i64>,
+}
+
+impl Entrant {
+    pub fn new(slot: Slot, group: usize, own: i16, nodes: usize, cell: Option<usize>) -> Self {
+        let own = i64::from(own);
+        Self { slot, group, own, nodes, cell, attraction: 0, spread: None }
+    }
+}
+
+/// What is kept between contests, so that none has to be allocated.
+#[derive(Debug, Default)]
+pub(super) struct Arena {
+    pub entrants: Vec<Entrant>,
+    groups: Vec<i64>,
+    places: Vec<u64>,
+    stamp: u64,
+}
+
+impl Arena {
+    /// The winner, by the seed among equals. None when nobody takes part.
+    pub fn winner(
+        &mut self,
+        kind: &Kind,
+        rules: &Rules,
+        ground: &Ground,
+        of: &Static,
+        rng: &mut Rng,
+    ) -> Option<Entrant> {
+        let nodes: usize = self.entrants.iter().map(|it| it.nodes).sum();
+        if nodes <= 1 {
+            return self.entrants.first().copied();
+        }
+        self.score_groups(kind, rules, ground, of);
+        self.score_attraction(kind, ground);
+        self.score_spread(kind, ground);
+        let weight = |plugin: Plugin, weight: u32| {
+            if rules.scores_by(plugin) { i64::from(weight.max(1)) } else { 0 }
+        };
+        let attraction = Span::of(self.entrants.iter().map(|it| it.attraction));
+        let attraction_weight = weight(Plugin::InterPodAffinity, rules.weights.inter_pod_affinity);
+        let spread = Span::of(self.entrants.iter().filter_map(|it| it.spread));
+        let spread_weight = weight(Plugin::PodTopologySpread, rules.weights.pod_topology_spread);
+        let spreads = !kind.constraints.soft_spread.is_empty();
+        let total = |it: &Entrant, groups: &[i64]| {
+            let mut total = it.own.saturating_add(groups[it.group]);
+            total = total.saturating_add(attraction_weight * attraction.from_lowest(it.attraction));
+            if spreads && let Some(raw) = it.spread {
+                total = total.saturating_add(spread_weight * spread.fewest_first(raw));
+            }
+            total
+        };
+        let totals = self.entrants.iter().map(|it| total(it, &self.groups));
+        let best = totals.clone().max()?;
+        let ties = totals.clone().filter(|it| *it == best).count();
+        let chosen = if ties > 1 { rng.below(ties) } else { 0 };
+        let tied = self.entrants.iter().zip(totals).filter(|(_, total)| *total == best);
+        tied.map(|(it, _)| *it).nth(chosen)
+    }
+
+    /// What is the same for all Nodes of a group: taints, preferences, images.
+    fn score_groups(&mut self, kind: &Kind, rules: &Rules, ground: &Ground, of: &Static) {
+        let groups = of.groups();
+        let there = || self.entrants.iter().map(|it| &groups[it.group]);
+        let most_taints = there().map(|it| it.taints).max().unwrap_or(0);
+        let best_preference = there().map(|it| it.preference).max().unwrap_or(0);
+        let weights = &rules.weights;
+        let score = |group: &Group| {
+            let mut total = 0_i64;
+            if rules.scores_by(Plugin::TaintToleration) {
+                let share = if most_taints <= 0 { 0 } else { share(group.taints, most_taints) };
+                total += i64::from(weights.taint_toleration.max(1)) * (100 - share);
+            }
+            if kind.has_preferences {
+                let preference = group.preference;
+                let share = if best_preference <= 0 {
+                    preference
+                } else {
+                    share(preference, best_preference)
+                };
+                total += i64::from(weights.node_affinity.max(1)).saturating_mul(share);
+            }
+            if rules.scores_by(Plugin::ImageLocality) {
+                let score = kind.image_score(group.images, ground);
+                total += i64::from(weights.image_locality.max(1)) * score;
+            }
+            total
+        };
+        self.groups.clear();
+        self.groups.extend(groups.iter().map(score));
+    }
+
+    fn score_attraction(&mut self, kind: &Kind, ground: &Ground) {
+        if kind.constraints.attraction.is_empty() {
+            return;
+        }
+        for entrant in &mut self.entrants {
+            let counts = kind.constraints.attraction.iter();
+            entrant.attraction = counts.fold(0, |sum, (count, weight)| {
+                sum.saturating_add(weight.saturating_mul(count.here(entrant.slot, ground)))
+            });
+        }
+    }
+
+    /// Lower is better: the Pods already near, weighed, with the skew that does not matter.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "kube-scheduler sums as doubles too; the cast saturates"
+    )]
+    fn score_spread(&mut self, kind: &Kind, ground: &Ground) {
+        let constraints = &kind.constraints;
+        let soft = &constraints.soft_spread;
+        if soft.is_empty() {
+            return;
+        }
+        let has_every_key =
+            |slot: Slot| soft.iter().all(|it| it.count.domain(slot, ground) != NOWHERE);
+        let competes = |it: &Entrant| !constraints.needs_every_key || has_every_key(it.slot);
+        for entrant in &mut self.entrants {
+            entrant.spread = competes(entrant).then_some(0);
+        }
+        let mut weights = Vec::with_capacity(soft.len());
+        for it in soft {
+            let competing = self.entrants.iter().filter(|it| it.spread.is_some());
+            let places = if it.is_of_nodes {
+                competing.map(|it| it.nodes).sum()
+            } else {
+                self.stamp += 1;
+                let mut places = 0;
+                for entrant in competing {
+                    let domain = it.count.domain(entrant.slot, ground);
+                    // Nodes without the label are one place, the last.
+                    let index = (domain as usize).min(ground.topology.of(it.count.key).domains());
+                    if self.places.len() <= index {
+                        self.places.resize(index + 1, 0);
+                    }
+                    places += usize::from(self.places[index] != self.stamp);
+                    self.places[index] = self.stamp;
+                }
+                places
+            };
+            weights.push((places as f64 + 2.0).ln());
+        }
+        for entrant in self.entrants.iter_mut().filter(|it| it.spread.is_some()) {
+            let mut score = 0.0;
+            for (it, weight) in soft.iter().zip(&weights) {
+                if it.count.domain(entrant.slot, ground) == NOWHERE {
+                    continue;
+                }
+                let matching = if it.is_of_nodes {
+                    it.count.on_node(entrant.slot, ground)
+                } else {
+                    it.count.here(entrant.slot, ground)
+                };
+                score += matching as f64 * weight + (it.max_skew - 1) as f64;
+            }
+            entrant.spread = Some(score.round() as i64);
+        }
+    }
+}
+
+/// The lowest and the highest of some scores.
+#[derive(Clone, Copy)]
+struct Span {
+    lowest: i64,
+    highest: i64,
+}
+
+impl Span {
+    fn of(scores: impl Iterator<Item = i64>) -> Self {
+        let mut span: Option<Self> = None;
+        for score in scores {
+            let known = span.get_or_insert(Self { lowest: score, highest: score });
+            known.lowest = known.lowest.min(score);
+            known.highest = known.highest.max(score);
+        }
+        span.unwrap_or(Self { lowest: 0, highest: 0 })
+    }
+
+    /// From the lowest, 0, to the highest, 100; all 0 when they are equal.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "kube-scheduler divides as doubles too, and the result is between 0 and 100"
+    )]
+    fn from_lowest(self, score: i64) -> i64 {
+        let range = self.highest.saturating_sub(self.lowest);
+        if range <= 0 {
+            return 0;
+        }
+        (100.0 * (score.saturating_sub(self.lowest) as f64 / range as f64)) as i64
+    }
+
+    /// The fewest get 100.
+    fn fewest_first(self, score: i64) -> i64 {
+        let highest = self.highest.max(0);
+        if highest == 0 {
+            return 100;
+        }
+        share(highest.saturating_add(self.lowest).saturating_sub(score), highest)
+    }
+}
+
+/// `100 × part / whole`, rounded towards zero.
+fn share(part: i64, whole: i64) -> i64 {
+    let product = i128::from(part) * 100;
+    product.checked_div(i128::from(whole)).and_then(|it| i64::try_from(it).ok()).unwrap_or(0)
+}

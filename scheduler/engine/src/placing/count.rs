@@ -1,0 +1,136 @@
+//! One running sum: the Pods of one sort, over the places of one label.
+
+use std::sync::Arc;
+
+use model::ClusterNode;
+use oracle::Cluster;
+
+use super::Ground;
+use super::counters::{Counted, CounterId};
+use super::rows::Slot;
+use super::topology::{Domain, KeyId, NOWHERE};
+
+#[derive(Debug)]
+pub(super) struct Count {
+    /// `None` counts nobody.
+    counter: Option<CounterId>,
+    pub key: KeyId,
+    /// Each Node is a place of its own, and is asked itself.
+    pub is_of_nodes: bool,
+    /// Nodes whose Pods count, if not all do.
+    included: Option<Vec<bool>>,
+    /// Nodes that count, by place.
+    nodes_in: Vec<u32>,
+    sums: Vec<i64>,
+    /// What was added of each Node.
+    seen: Vec<u32>,
+    pub total: i64,
+}
+
+impl Count {
+    pub fn new(counted: Counted, label: &Arc<str>, cluster: &Cluster, ground: &mut Ground) -> Self {
+        let counter = ground.counter(counted, cluster);
+        Self::of(Some(counter), label, cluster, ground)
+    }
+
+    pub fn of(
+        counter: Option<CounterId>,
+        label: &Arc<str>,
+        cluster: &Cluster,
+        ground: &mut Ground,
+    ) -> Self {
+        let key = ground.topology.key(label, &ground.rows, cluster);
+        let mut count = Self {
+            counter,
+            key,
+            is_of_nodes: ground.topology.of(key).is_of_nodes(),
+            included: None,
+            nodes_in: Vec::new(),
+            sums: Vec::new(),
+            seen: Vec::new(),
+            total: 0,
+        };
+        count.renew(ground);
+        count
+    }
+
+    /// Counts on these Nodes only.
+    pub fn only(
+        &mut self,
+        cluster: &Cluster,
+        ground: &Ground,
+        includes: impl Fn(&ClusterNode) -> bool,
+    ) {
+        let mut included = vec![false; ground.rows.len()];
+        for (name, node) in &cluster.nodes {
+            if let Some(slot) = ground.rows.slot_of(name) {
+                included[slot as usize] = includes(node);
+            }
+        }
+        self.included = Some(included);
+        self.renew(ground);
+    }
+
+    fn renew(&mut self, ground: &Ground) {
+        let key = ground.topology.of(self.key);
+        self.sums = vec![0; key.domains()];
+        self.nodes_in = vec![0; key.domains()];
+        self.seen = vec![0; ground.rows.len()];
+        self.total = 0;
+        for slot in ground.rows.slots() {
+            let domain = key.domain(slot);
+            if domain != NOWHERE && self.includes(slot) {
+                self.nodes_in[domain as usize] += 1;
+            }
+            self.follow(slot, ground);
+        }
+    }
+
+    pub fn includes(&self, slot: Slot) -> bool {
+        let included = self.included.as_ref();
+        included.is_none_or(|nodes| nodes.get(slot as usize).copied().unwrap_or(false))
+    }
+
+    pub fn follow(&mut self, slot: Slot, ground: &Ground) {
+        let domain = self.domain(slot, ground);
+        if domain == NOWHERE || !self.includes(slot) {
+            return;
+        }
+        let (Some(sum), Some(seen)) =
+            (self.sums.get_mut(domain as usize), self.seen.get_mut(slot as usize))
+        else {
+            return;
+        };
+        let now = self.counter.map_or(0, |counter| ground.counters.on_node(counter, slot));
+        let more = i64::from(now) - i64::from(*seen);
+        *seen = now;
+        *sum += more;
+        self.total += more;
+    }
+
+    pub fn domain(&self, slot: Slot, ground: &Ground) -> Domain {
+        ground.topology.of(self.key).domain(slot)
+    }
+
+    /// The sum of the place that the Node is in; 0 when it is in none.
+    pub fn here(&self, slot: Slot, ground: &Ground) -> i64 {
+        let domain = self.domain(slot, ground);
+        self.sums.get(domain as usize).copied().unwrap_or(0)
+    }
+
+    /// The Pods on the Node itself, whatever its label says.
+    pub fn on_node(&self, slot: Slot, ground: &Ground) -> i64 {
+        self.counter.map_or(0, |counter| i64::from(ground.counters.on_node(counter, slot)))
+    }
+
+    /// The smallest sum of any place that counts; 0 when there are too few of them.
+    pub fn fewest(&self, places_min: i64) -> i64 {
+        let sums = self.sums.iter().zip(&self.nodes_in).filter(|(_, nodes)| **nodes > 0);
+        let (mut places, mut fewest) = (0, i64::MAX);
+        for (sum, _) in sums {
+            places += 1;
+            fewest = fewest.min(*sum);
+        }
+        if places == 0 || places < places_min { 0 } else { fewest }
+    }
+}

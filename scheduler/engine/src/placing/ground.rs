@@ -1,0 +1,144 @@
+//! What is known of Nodes and of the Pods on them, kept up to date with every event.
+
+use std::collections::BTreeMap;
+
+use model::{ClusterPod, NodeName};
+use oracle::Cluster;
+
+use super::counters::{Counted, CounterId, Counters};
+use super::images::Images;
+use super::log::{ChangeLog, Changed};
+use super::rows::{Rows, Slot};
+use super::topology::Topology;
+use crate::wake::Change;
+
+#[derive(Debug, Default)]
+pub(super) struct Ground {
+    pub rows: Rows,
+    pub topology: Topology,
+    pub counters: Counters,
+    pub images: Images,
+    pub log: ChangeLog,
+    /// The same, of Nodes themselves only.
+    pub node_log: ChangeLog,
+    /// How often Services and controllers have changed.
+    pub selectors_changes: u64,
+    /// The priorities of Pods that were promised a Node, by Node.
+    promised: BTreeMap<NodeName, Vec<i32>>,
+}
+
+impl Ground {
+    pub fn of(cluster: &Cluster, names: Vec<Option<NodeName>>) -> Self {
+        let mut ground = Self::default();
+        ground.rows.seat(names);
+        for node in cluster.nodes.keys() {
+            ground.node_changed(node, cluster);
+        }
+        for pod in cluster.pods().values().filter(|pod| pod.node.is_none()) {
+            ground.promise(pod, true);
+        }
+        ground
+    }
+
+    pub fn counter(&mut self, counted: Counted, cluster: &Cluster) -> CounterId {
+        self.counters.counter(counted, &self.rows, cluster)
+    }
+
+    /// Whether a Pod of at least this priority was promised a Node.
+    pub fn has_promised(&self, priority: i32) -> bool {
+        self.promised.values().flatten().any(|it| *it >= priority)
+    }
+
+    /// Whether everything is to be made anew.
+    pub fn note(&mut self, change: Change<'_>, cluster: &Cluster) -> bool {
+        match change {
+            Change::Node(name) => self.node_changed(name, cluster),
+            Change::Pod { before, after } => {
+                let moves = [(before, -1), (after, 1)];
+                let moves = moves.iter().filter_map(|(pod, sign)| Some(((*pod)?, *sign)));
+                let is_plain = moves.clone().all(|(pod, sign)| self.is_plain(pod, sign));
+                for (pod, sign) in moves {
+                    self.pod_changed(pod, sign, cluster, is_plain);
+                }
+            }
+            Change::Selectors => self.selectors_changes += 1,
+            Change::Namespaces => return self.counters.looks_at_namespaces(),
+        }
+        false
+    }
+
+    fn node_changed(&mut self, name: &NodeName, cluster: &Cluster) {
+        let known = self.rows.slot_of(name);
+        let Some(node) = cluster.nodes.get(name) else {
+            let Some(slot) = known else { return };
+            for pod in cluster.pods_on(name) {
+                self.counters.pod_moved(slot, pod, -1, cluster);
+            }
+            self.rows.remove(name);
+            self.images.remove(slot);
+            self.topology.put(slot, None);
+            self.changed(slot, Changed::Node);
+            return;
+        };
+        let is_counted = known.is_some_and(|slot| self.rows.is_put(slot));
+        let slot = self.rows.put(node, cluster);
+        self.images.put(slot, node);
+        self.topology.put(slot, Some(node));
+        if !is_counted {
+            for pod in cluster.pods_on(name) {
+                self.counters.pod_moved(slot, pod, 1, cluster);
+            }
+            let promised = self.promised.get(name).map_or(0, Vec::len);
+            self.rows.set_promised(slot, promised);
+        }
+        self.changed(slot, Changed::Node);
+    }
+
+    fn is_plain(&self, pod: &ClusterPod, sign: i64) -> bool {
+        let slot = pod.node.as_ref().and_then(|node| self.rows.slot_of(node));
+        slot.is_none_or(|slot| self.rows.can_add(slot, pod, sign))
+    }
+
+    /// A Pod has come (1) or gone (−1), which can just be added or taken away (`is_plain`) or not.
+    fn pod_changed(&mut self, pod: &ClusterPod, sign: i64, cluster: &Cluster, is_plain: bool) {
+        let Some(node) = &pod.node else {
+            self.promise(pod, sign > 0);
+            return;
+        };
+        let Some(slot) = self.rows.slot_of(node) else { return };
+        if is_plain {
+            self.rows.add(slot, pod, sign);
+        } else {
+            self.rows.renew(slot, cluster);
+        }
+        self.counters.pod_moved(slot, pod, sign, cluster);
+        self.changed(slot, Changed::Pods);
+    }
+
+    /// A Pod that waits was promised a Node, or is no longer.
+    fn promise(&mut self, pod: &ClusterPod, is_made: bool) {
+        let Some(node) = &pod.nominated_node else { return };
+        let promised = self.promised.entry(node.clone()).or_default();
+        if is_made {
+            promised.push(pod.priority);
+        } else if let Some(place) = promised.iter().position(|it| *it == pod.priority) {
+            promised.swap_remove(place);
+        }
+        let count = promised.len();
+        if count == 0 {
+            self.promised.remove(node);
+        }
+        if let Some(slot) = self.rows.slot_of(node) {
+            self.rows.set_promised(slot, count);
+            self.changed(slot, Changed::Pods);
+        }
+    }
+
+    fn changed(&mut self, slot: Slot, changed: Changed) {
+        let nodes = self.rows.len();
+        self.log.push(slot, changed, nodes);
+        if changed == Changed::Node {
+            self.node_log.push(slot, changed, nodes);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The kinds of Pods that are decided, each with all that is remembered about it.
+
+use std::sync::Arc;
+
+use model::{ClusterPod, NodeSelector, ObjectKey, PodUid, Reach, Shape};
+use oracle::{Plugin, Rules};
+
+use super::FixedMap;
+use super::Ground;
+use super::View;
+use super::asks::Asks;
+use super::constraints::Constraints;
+use super::standing::Standing;
+use super::statics::{IMAGES_MAX, StaticId, Statics};
+
+pub(super) type KindId = usize;
+
+/// Pods with the same key fit on the same Nodes, equally well.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct KindKey {
+    pub profile: Arc<str>,
+    pub namespace: Arc<str>,
+    pub shape: Arc<Shape>,
+    pub reach: Vec<Reach>,
+}
+
+impl KindKey {
+    /// The Pod as the rules see it.
+    pub fn as_pod(&self) -> ClusterPod {
+        let mut pod = ClusterPod::new(ObjectKey::new(&self.namespace, ""), PodUid::new(""));
+        pod.shape = self.shape.clone();
+        pod.reach.clone_from(&self.reach);
+        pod
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Kind {
+    pub pod: ClusterPod,
+    pub asks: Asks,
+    pub of: StaticId,
+    pub constraints: Constraints,
+    /// Whether it, or the profile for it, prefers some Nodes by their labels.
+    pub has_preferences: bool,
+    pub standing: Option<Standing>,
+    /// Whether the constraints are as of now, though no standing follows them yet.
+    pub is_counted: bool,
+    /// Whether it was asked about before: what is remembered has to pay.
+    pub is_known: bool,
+    /// When it was last asked about, in questions.
+    pub used_at: u64,
+    /// How often Services and controllers had changed when it was made.
+    pub selectors_at: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Kinds {
+    ids: FixedMap<KindKey, KindId>,
+    /// `None`: only the oracle knows what to make of it.
+    all: Vec<Option<Kind>>,
+}
+
+impl Kinds {
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub fn id(
+        &mut self,
+        key: &KindKey,
+        view: View<'_>,
+        ground: &mut Ground,
+        statics: &mut Statics,
+    ) -> KindId {
+        if let Some(id) = self.ids.get(key) {
+            return *id;
+        }
+        self.all.push(Kind::new(key, view, ground, statics));
+        self.ids.insert(key.clone(), self.all.len() - 1);
+        self.all.len() - 1
+    }
+
+    pub fn get_mut(&mut self, id: KindId) -> Option<&mut Kind> {
+        self.all[id].as_mut()
+    }
+
+    pub fn standings(&mut self) -> impl Iterator<Item = &mut Kind> {
+        self.all.iter_mut().flatten().filter(|kind| kind.standing.is_some())
+    }
+}
+
+impl Kind {
+    fn new(
+        key: &KindKey,
+        view: View<'_>,
+        ground: &mut Ground,
+        statics: &mut Statics,
+    ) -> Option<Self> {
+        let pod = key.as_pod();
+        let rules = view.rules;
+        if is_odd(rules, &pod) {
+            return None;
+        }
+        let asks = Asks::new(rules, &pod.shape)?;
+        let constraints = Constraints::new(rules, view.cluster, &pod, ground).ok()?;
+        let scores_affinity = rules.scores_by(Plugin::NodeAffinity);
+        Some(Self {
+            asks,
+            of: statics.id(&key.profile, &pod.shape, &key.reach),
+            constraints,
+            has_preferences: scores_affinity
+                && !(pod.node_affinity.preferred.is_empty()
+                    && rules.added_affinity.preferred.is_empty()),
+            standing: None,
+            is_counted: true,
+            is_known: false,
+            used_at: 0,
+            selectors_at: ground.selectors_changes,
+            pod,
+        })
+    }
+
+    /// Counts all that the constraints look at, unless that has just been done. `None`: they cannot be
+    /// parsed.
+    pub fn count_anew(&mut self, view: View<'_>, ground: &mut Ground) -> Option<()> {
+        if !self.is_counted {
+            self.constraints =
+                Constraints::new(view.rules, view.cluster, &self.pod, ground).ok()?;
+        }
+        Some(())
+    }
+
+    /// What the images that are there are worth.
+    pub fn image_score(&self, there: u32, ground: &Ground) -> i64 {
+        const SUM_BYTES_MIN: i64 = 23 << 20;
+        const SUM_BYTES_MAX_PER_CONTAINER: i64 = 1000 << 20;
+        let images = self.pod.images.iter().enumerate();
+        let present = images.filter(|(bit, _)| there & (1 << bit) != 0);
+        let sum = present.fold(0_i64, |sum, (_, image)| {
+            sum.saturating_add(ground.images.spread_size(image, &ground.rows))
+        });
+        let most = SUM_BYTES_MAX_PER_CONTAINER.saturating_mul(i64::from(self.pod.containers));
+        let sum = if sum < SUM_BYTES_MIN { SUM_BYTES_MIN } else { sum.min(most) };
+        let product = i128::from(sum.saturating_sub(SUM_BYTES_MIN)) * 100;
+        let quotient = product.checked_div(i128::from(most.saturating_sub(SUM_BYTES_MIN)));
+        quotient.and_then(|it| i64::try_from(it).ok()).unwrap_or(0)
+    }
+}
+
+/// What cannot be parsed, or is out of all proportion.
+fn is_odd(rules: &Rules, pod: &ClusterPod) -> bool {
+    let named = pod.node_affinity.required.as_ref().and_then(NodeSelector::named_nodes);
+    named.is_some_and(|named| named.is_empty())
+        || pod.pod_affinity.error().is_some()
+        || pod.node_affinity.preference_error().is_some()
+        || rules.added_affinity.preference_error().is_some()
+        || pod.images.len() > IMAGES_MAX
+}

@@ -1,0 +1,273 @@
+//! Where a Pod goes, found in as few steps as its kind allows.
+//!
+//! The oracle looks at every Node and every Pod for each decision. Here, what it would find is kept:
+//!
+//! ```text
+//!   rows       a Node's resources and what Pods take of them         ┐
+//!   topology   which Nodes are one place, by label                   │ ground: kept with every event
+//!   counters   Pods that a term or selector means, by Node           │
+//!   log        which Nodes have changed                              ┘
+//!   statics    what Pods with the same selectors and tolerations make of each Node   ┐ follow the log
+//!   standing   how all Nodes stand with one kind of Pod: tournaments of scores       ┘ when asked
+//!   contest    scores that are compared over all Nodes that compete
+//! ```
+//!
+//! It answers as the oracle does, Node by Node and score by score (`tests/placing.rs`); of what it does not
+//! know how to keep, it says so, and the oracle is asked.
+
+mod asks;
+mod balance;
+mod constraints;
+mod contest;
+mod count;
+mod counters;
+mod ground;
+mod images;
+mod kinds;
+mod log;
+mod rows;
+mod standing;
+mod statics;
+mod topology;
+mod tree;
+
+use foldhash::fast::FixedState;
+use model::{NodeName, NodeSelector};
+use oracle::{Cluster, Rules};
+
+use self::contest::{Arena, Entrant};
+use self::ground::Ground;
+use self::kinds::{Kind, KindId, Kinds};
+use self::rows::Slot;
+use self::standing::{Basis, Standing};
+use self::statics::Statics;
+use self::tree::OUT;
+use crate::rng::Rng;
+use crate::wake::Change;
+
+pub(crate) use self::kinds::KindKey;
+
+/// For looking things up; nothing is ever read in its order.
+pub(crate) type FixedMap<K, V> = hashbrown::HashMap<K, V, FixedState>;
+
+/// By which rules, in which cluster.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub rules: &'a Rules,
+    pub cluster: &'a Cluster,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// One of the best.
+    On(NodeName),
+    Nowhere,
+    /// Only the oracle can tell.
+    Unknown,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Placing {
+    ground: Ground,
+    statics: Statics,
+    kinds: Kinds,
+    arena: Arena,
+    questions: u64,
+    /// Everything is to be made anew before the next question.
+    is_outdated: bool,
+}
+
+/// What kinds remember, together.
+const STANDING_BYTES_MAX: usize = 1 << 30;
+/// Kinds, sorts of Nodes and counters that are remembered: beyond this all are forgotten, since nobody knows which of
+/// them will be asked for again.
+const REMEMBERED_MAX: usize = 1 << 17;
+/// A Pod that names so few Nodes is tried on each of them.
+const NAMED_MAX: usize = 16;
+
+impl Placing {
+    /// Of a cluster as it is, with each Node in the place that it had.
+    pub fn of(cluster: &Cluster, names: Vec<Option<NodeName>>) -> Self {
+        Self { ground: Ground::of(cluster, names), ..Self::default() }
+    }
+
+    /// Who has which place.
+    pub fn seats(&self) -> &[Option<NodeName>] {
+        self.ground.rows.names()
+    }
+
+    /// To be called after every change of the cluster.
+    pub fn note(&mut self, change: Change<'_>, cluster: &Cluster) {
+        self.is_outdated |= self.ground.note(change, cluster);
+    }
+
+    /// Other rules hold.
+    pub fn reconfigured(&mut self) {
+        self.is_outdated = true;
+    }
+
+    pub fn choose(&mut self, view: View<'_>, key: &KindKey, rng: &mut Rng) -> Choice {
+        self.tidy(view.cluster);
+        if view.cluster.nodes.is_empty() {
+            return Choice::Unknown;
+        }
+        let id = self.kinds.id(key, view, &mut self.ground, &mut self.statics);
+        let choice = self.choose_for(id, view, rng);
+        if let Some(kind) = self.kinds.get_mut(id) {
+            // From now on only a standing follows what changes.
+            kind.is_counted = false;
+        }
+        choice
+    }
+
+    fn choose_for(&mut self, id: KindId, view: View<'_>, rng: &mut Rng) -> Choice {
+        if !self.catch_up(id, view) {
+            return Choice::Unknown;
+        }
+        let winner = match self.among_named(id, view) {
+            Some(answer) => answer,
+            None => self.compete(id, view, rng),
+        };
+        match winner.and_then(|slot| self.ground.rows.name(slot)) {
+            Some(node) => Choice::On(node.clone()),
+            None => Choice::Nowhere,
+        }
+    }
+
+    /// Everything that the kind depends on is as of now. False: only the oracle can tell.
+    fn catch_up(&mut self, id: KindId, view: View<'_>) -> bool {
+        let Self { ground, statics, kinds, questions, .. } = self;
+        let Some(kind) = kinds.get_mut(id) else { return false };
+        *questions += 1;
+        kind.used_at = *questions;
+        if kind.selectors_at != ground.selectors_changes {
+            kind.selectors_at = ground.selectors_changes;
+            if kind.constraints.has_other_siblings(view.cluster, &kind.pod) {
+                kind.standing = None;
+                kind.is_counted = false;
+                if kind.count_anew(view, ground).is_none() {
+                    return false;
+                }
+            }
+        }
+        let Kind { constraints, pod, .. } = kind;
+        if constraints.attach_carried(view.rules, view.cluster, pod, ground) {
+            kind.standing = None;
+            kind.is_counted = false;
+        }
+        let has_promised = ground.has_promised(kind.pod.priority);
+        (kind.constraints.is_empty() || !has_promised)
+            && statics.sync(kind.of, view.rules, view.cluster, ground)
+    }
+
+    /// A Pod whose affinity names a few Nodes, as those of a DaemonSet do, needs no more than a look at
+    /// those. `None`: it is another one, or there is a choice to be made.
+    fn among_named(&mut self, id: KindId, view: View<'_>) -> Option<Option<Slot>> {
+        let Self { ground, statics, kinds, .. } = self;
+        let kind = kinds.get_mut(id)?;
+        let required = kind.pod.node_affinity.required.as_ref();
+        let named = required.and_then(NodeSelector::named_nodes)?;
+        if named.len() > NAMED_MAX || !kind.constraints.is_empty() {
+            return None;
+        }
+        let basis = Basis { view, ground, of: statics.of(kind.of) };
+        let slots = named.iter().filter_map(|name| ground.rows.slot_of(name));
+        let mut feasible = slots.filter(|slot| kind.score(*slot, basis) != OUT);
+        let first = feasible.next();
+        if feasible.next().is_some() { None } else { Some(first) }
+    }
+
+    fn compete(&mut self, id: KindId, view: View<'_>, rng: &mut Rng) -> Option<Slot> {
+        let Self { ground, statics, kinds, arena, .. } = self;
+        let kind = kinds.get_mut(id)?;
+        let basis = Basis { view, ground, of: statics.of(kind.of) };
+        arena.entrants.clear();
+        let is_new = !std::mem::replace(&mut kind.is_known, true);
+        if is_new && kind.constraints.is_empty() {
+            // Most kinds are never asked about again: nothing is built for it yet.
+            for slot in ground.rows.slots() {
+                let score = kind.score(slot, basis);
+                if score != OUT {
+                    let group = basis.of.group(slot).unwrap_or(0);
+                    arena.entrants.push(Entrant::new(slot, group, score, 1, None));
+                }
+            }
+            return arena.winner(kind, view.rules, ground, basis.of, rng).map(|it| it.slot);
+        }
+        let known = kind.standing.take();
+        let followed = known.and_then(|mut it| it.follow(kind, basis).then_some(it));
+        let standing = match followed {
+            Some(standing) => standing,
+            None => {
+                kind.count_anew(view, ground)?;
+                Standing::new(kind, Basis { view, ground, of: statics.of(kind.of) })
+            }
+        };
+        let basis = Basis { view, ground, of: statics.of(kind.of) };
+        kind.constraints.settle();
+        let winner = pick(kind, &standing, basis, arena, rng);
+        kind.standing = Some(standing);
+        winner
+    }
+
+    /// Forgets what has become too much.
+    fn tidy(&mut self, cluster: &Cluster) {
+        let remembered = self.kinds.len() + self.statics.len() + self.ground.counters.len();
+        if self.is_outdated || remembered > REMEMBERED_MAX {
+            *self = Self::of(cluster, self.seats().to_vec());
+            return;
+        }
+        if !self.questions.is_multiple_of(256) {
+            return;
+        }
+        let mut bytes: usize = 0;
+        let mut standings: Vec<&mut Kind> = self.kinds.standings().collect();
+        standings.sort_by_key(|kind| std::cmp::Reverse(kind.used_at));
+        for kind in standings {
+            bytes += kind.standing.as_ref().map_or(0, Standing::bytes);
+            if bytes > STANDING_BYTES_MAX {
+                kind.standing = None;
+            }
+        }
+    }
+}
+
+/// One of the best Nodes.
+fn pick(
+    kind: &Kind,
+    standing: &Standing,
+    basis: Basis<'_>,
+    arena: &mut Arena,
+    rng: &mut Rng,
+) -> Option<Slot> {
+    let Basis { view, ground, of } = basis;
+    let constraints = &kind.constraints;
+    let looks_at_nodes = constraints.tells_nodes_apart();
+    if let [cell] = standing.cells.as_slice()
+        && !looks_at_nodes
+        && constraints.is_empty()
+    {
+        return cell.tree.any_best(rng).map(|leaf| cell.slot_of(leaf));
+    }
+    for (number, cell) in standing.cells.iter().enumerate() {
+        let best = cell.tree.best();
+        if best == OUT || !constraints.admits(cell.slot, ground, false) {
+            continue;
+        }
+        if !looks_at_nodes {
+            let nodes = cell.tree.running();
+            arena.entrants.push(Entrant::new(cell.slot, cell.group, best, nodes, Some(number)));
+            continue;
+        }
+        for (leaf, score) in cell.tree.scores().iter().enumerate() {
+            let slot = cell.slot_of(leaf);
+            if *score != OUT && constraints.admits(slot, ground, true) {
+                arena.entrants.push(Entrant::new(slot, cell.group, *score, 1, None));
+            }
+        }
+    }
+    let winner = arena.winner(kind, view.rules, ground, of, rng)?;
+    let Some(number) = winner.cell else { return Some(winner.slot) };
+    let cell = &standing.cells[number];
+    cell.tree.any_best(rng).map(|leaf| cell.slot_of(leaf))
+}

@@ -1,0 +1,219 @@
+//! One row for each Node: what it can allocate, and what the Pods on it take. Rows stay in their place
+//! while their Node exists.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use model::{ClusterNode, ClusterPod, HostPort, NodeName, Resources};
+use oracle::Cluster;
+
+use super::FixedMap;
+use super::balance::balance;
+
+/// The place of a Node.
+pub(super) type Slot = u32;
+
+/// What almost every decision looks at.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Row {
+    /// CPU, memory, ephemeral storage.
+    pub allocatable: [i64; 3],
+    pub held: [i64; 3],
+    /// CPU and memory, with defaults where nothing is listed.
+    pub held_in_scores: [i64; 2],
+    pub pods: i64,
+    /// 0 for a Node that is gone.
+    pub pods_max: i64,
+    /// How even the use of CPU and memory is, before another Pod comes.
+    pub balance: i64,
+    /// Pods on it with amounts so large, or negative, that sums could stop at the largest number.
+    extreme_pods: u32,
+    /// Pods that were promised the Node.
+    pub nominated: u32,
+    is_put: bool,
+}
+
+/// What few Pods ask for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Extras {
+    pub allocatable: BTreeMap<Arc<str>, i64>,
+    pub held: BTreeMap<Arc<str>, i64>,
+    pub ports: BTreeSet<HostPort>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    rows: Vec<Row>,
+    extras: Vec<Extras>,
+    names: Vec<Option<NodeName>>,
+    slots: FixedMap<NodeName, Slot>,
+    /// The lowest is taken first, so that the places depend on little of what was before.
+    free: BTreeSet<Slot>,
+}
+
+/// Sums of amounts below this cannot overflow: there are fewer than 2^13 of them on one Node.
+const ORDINARY_MAX: i64 = 1 << 50;
+
+impl Rows {
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Nodes that exist.
+    pub fn nodes(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub fn row(&self, slot: Slot) -> &Row {
+        &self.rows[slot as usize]
+    }
+
+    pub fn extras(&self, slot: Slot) -> &Extras {
+        &self.extras[slot as usize]
+    }
+
+    pub fn slot_of(&self, name: &NodeName) -> Option<Slot> {
+        self.slots.get(name).copied()
+    }
+
+    pub fn name(&self, slot: Slot) -> Option<&NodeName> {
+        self.names.get(slot as usize)?.as_ref()
+    }
+
+    /// Every place, taken or not.
+    pub fn slots(&self) -> impl Iterator<Item = Slot> + use<> {
+        (0..self.rows.len()).map(|slot| u32::try_from(slot).unwrap_or(Slot::MAX))
+    }
+
+    /// Who has which place: a copy that is made of this decides alike.
+    pub fn names(&self) -> &[Option<NodeName>] {
+        &self.names
+    }
+
+    /// Gives these Nodes these places.
+    pub fn seat(&mut self, names: Vec<Option<NodeName>>) {
+        self.rows.resize(names.len(), Row::default());
+        self.extras.resize(names.len(), Extras::default());
+        for (slot, name) in self.rows_slots(names.len()).zip(&names) {
+            match name {
+                Some(name) => drop(self.slots.insert(name.clone(), slot)),
+                None => drop(self.free.insert(slot)),
+            }
+        }
+        self.names = names;
+    }
+
+    fn rows_slots(&self, count: usize) -> impl Iterator<Item = Slot> + use<> {
+        (0..count).map(|slot| u32::try_from(slot).unwrap_or(Slot::MAX))
+    }
+
+    /// The Node as it is now, in its place or a new one.
+    pub fn put(&mut self, node: &ClusterNode, cluster: &Cluster) -> Slot {
+        let name = &node.node.name;
+        let slot = self.slot_of(name).unwrap_or_else(|| self.take_place(name));
+        self.renew(slot, cluster);
+        slot
+    }
+
+    fn take_place(&mut self, name: &NodeName) -> Slot {
+        let slot = self.free.pop_first().unwrap_or_else(|| {
+            self.rows.push(Row::default());
+            self.extras.push(Extras::default());
+            self.names.push(None);
+            u32::try_from(self.rows.len() - 1).unwrap_or(Slot::MAX)
+        });
+        self.names[slot as usize] = Some(name.clone());
+        self.slots.insert(name.clone(), slot);
+        slot
+    }
+
+    pub fn remove(&mut self, name: &NodeName) -> Option<Slot> {
+        let slot = self.slots.remove(name)?;
+        self.rows[slot as usize] = Row::default();
+        self.extras[slot as usize] = Extras::default();
+        self.names[slot as usize] = None;
+        self.free.insert(slot);
+        Some(slot)
+    }
+
+    /// Counts everything about a Node anew.
+    pub fn renew(&mut self, slot: Slot, cluster: &Cluster) {
+        let Some(name) = self.name(slot).cloned() else { return };
+        let Some(node) = cluster.nodes.get(&name) else { return };
+        let has = &node.node.allocatable;
+        let nominated = self.rows[slot as usize].nominated;
+        self.rows[slot as usize] = Row {
+            allocatable: three(has),
+            pods_max: node.node.pods_max,
+            nominated,
+            is_put: true,
+            ..Row::default()
+        };
+        self.extras[slot as usize] =
+            Extras { allocatable: has.scalar.clone(), ..Extras::default() };
+        for pod in cluster.pods_on(&name) {
+            self.count(slot, pod, 1);
+            self.rows[slot as usize].extreme_pods += u32::from(is_extreme(pod));
+        }
+        self.rows[slot as usize].settle();
+    }
+
+    /// Whether the sums can follow the Pod, and need not be counted anew.
+    pub fn can_add(&self, slot: Slot, pod: &ClusterPod, sign: i64) -> bool {
+        let frees_ports = sign < 0 && !pod.host_ports.is_empty();
+        !frees_ports && !is_extreme(pod) && self.row(slot).extreme_pods == 0
+    }
+
+    /// A Pod has come to the Node (1) or left it (−1).
+    pub fn add(&mut self, slot: Slot, pod: &ClusterPod, sign: i64) {
+        self.count(slot, pod, sign);
+        self.rows[slot as usize].settle();
+    }
+
+    pub fn set_promised(&mut self, slot: Slot, pods: usize) {
+        self.rows[slot as usize].nominated = u32::try_from(pods).unwrap_or(u32::MAX);
+    }
+
+    /// Whether the Node has been counted in its place.
+    pub fn is_put(&self, slot: Slot) -> bool {
+        self.row(slot).is_put
+    }
+
+    fn count(&mut self, slot: Slot, pod: &ClusterPod, sign: i64) {
+        let (row, extras) = (&mut self.rows[slot as usize], &mut self.extras[slot as usize]);
+        let (held, scored) = (&pod.requests.held, &pod.requests.held_in_scores);
+        row.pods += sign;
+        for (sum, amount) in row.held.iter_mut().zip(three(held)) {
+            *sum = sum.saturating_add(amount.saturating_mul(sign));
+        }
+        for (sum, amount) in row.held_in_scores.iter_mut().zip(three(scored)) {
+            *sum = sum.saturating_add(amount.saturating_mul(sign));
+        }
+        for (name, amount) in &held.scalar {
+            let sum = extras.held.entry(name.clone()).or_default();
+            *sum = sum.saturating_add(amount.saturating_mul(sign));
+            if *sum == 0 {
+                extras.held.remove(name);
+            }
+        }
+        extras.ports.extend(pod.host_ports.iter().cloned());
+    }
+}
+
+impl Row {
+    fn settle(&mut self) {
+        self.balance = balance(self.allocatable, self.held);
+    }
+}
+
+pub(super) fn three(amounts: &Resources) -> [i64; 3] {
+    [amounts.cpu_milli, amounts.memory_bytes, amounts.ephemeral_storage_bytes]
+}
+
+fn is_extreme(pod: &ClusterPod) -> bool {
+    let ordinary = 0..ORDINARY_MAX;
+    let is_ordinary = |amounts: &Resources| {
+        three(amounts).iter().chain(amounts.scalar.values()).all(|it| ordinary.contains(it))
+    };
+    !(is_ordinary(&pod.requests.held) && is_ordinary(&pod.requests.held_in_scores))
+}

@@ -1,0 +1,134 @@
+//! A tournament over the scores of Nodes: the best one in as many steps as there are levels.
+
+use crate::rng::Rng;
+
+/// One cache line of scores.
+const FAN_OUT: usize = 32;
+
+/// Not in the running.
+pub(super) const OUT: i16 = -1;
+
+/// Each level has the winners of the one below, `FAN_OUT` of which compete for one place.
+#[derive(Clone, Debug)]
+pub(super) struct Tournament {
+    levels: Vec<Vec<i16>>,
+    running: usize,
+}
+
+impl Tournament {
+    pub fn new(mut leaves: Vec<i16>) -> Self {
+        let running = leaves.iter().filter(|score| **score != OUT).count();
+        leaves.resize(leaves.len().max(1).next_multiple_of(FAN_OUT), OUT);
+        let mut levels = vec![leaves];
+        while let Some(below) = levels.last().filter(|below| below.len() > FAN_OUT) {
+            let mut winners: Vec<i16> = below.chunks(FAN_OUT).map(highest).collect();
+            winners.resize(winners.len().next_multiple_of(FAN_OUT), OUT);
+            levels.push(winners);
+        }
+        Self { levels, running }
+    }
+
+    /// How many there is place for.
+    pub fn capacity(&self) -> usize {
+        self.levels[0].len()
+    }
+
+    /// How many are in the running.
+    pub fn running(&self) -> usize {
+        self.running
+    }
+
+    pub fn score(&self, leaf: usize) -> i16 {
+        self.levels[0][leaf]
+    }
+
+    pub fn scores(&self) -> &[i16] {
+        &self.levels[0]
+    }
+
+    /// The highest score; `OUT` when nobody is in the running.
+    pub fn best(&self) -> i16 {
+        self.levels.last().map_or(OUT, |top| highest(top))
+    }
+
+    pub fn set(&mut self, leaf: usize, score: i16) {
+        let mut before = self.levels[0][leaf];
+        if before == score {
+            return;
+        }
+        self.levels[0][leaf] = score;
+        self.running = self.running + usize::from(score != OUT) - usize::from(before != OUT);
+        let (mut place, mut now) = (leaf, score);
+        for level in 1..self.levels.len() {
+            let block = place / FAN_OUT;
+            let winner = self.levels[level][block];
+            let new = if now >= winner {
+                now
+            } else if before == winner {
+                highest(&self.levels[level - 1][block * FAN_OUT..][..FAN_OUT])
+            } else {
+                winner
+            };
+            if new == winner {
+                return;
+            }
+            self.levels[level][block] = new;
+            (place, now, before) = (block, new, winner);
+        }
+    }
+
+    /// One of those with the highest score, by the seed; `None` when nobody is in the running.
+    pub fn any_best(&self, rng: &mut Rng) -> Option<usize> {
+        let best = self.best();
+        if best == OUT {
+            return None;
+        }
+        let mut block = 0;
+        for level in self.levels.iter().rev() {
+            let scores = level.get(block * FAN_OUT..)?;
+            let scores = &scores[..scores.len().min(FAN_OUT)];
+            let ties = scores.iter().filter(|score| **score == best).count();
+            let chosen = if ties > 1 { rng.below(ties) } else { 0 };
+            let tied = scores.iter().enumerate().filter(|(_, score)| **score == best);
+            block = block * FAN_OUT + tied.map(|(place, _)| place).nth(chosen)?;
+        }
+        Some(block)
+    }
+}
+
+fn highest(scores: &[i16]) -> i16 {
+    scores.iter().copied().fold(OUT, i16::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::rng::Rng;
+
+    proptest! {
+        #[test]
+        fn the_winner_is_always_one_of_the_best(
+            start in prop::collection::vec(-1..5_i16, 1..3000),
+            changes in prop::collection::vec((any::<prop::sample::Index>(), -1..6_i16), 0..60),
+            seed in any::<u64>(),
+        ) {
+            let mut scores = start.clone();
+            let mut tree = Tournament::new(start);
+            let mut rng = Rng::new(seed);
+            for (index, score) in changes {
+                let leaf = index.index(scores.len());
+                scores[leaf] = score;
+                tree.set(leaf, score);
+                let best = highest(&scores);
+                prop_assert_eq!(tree.best(), best);
+                prop_assert_eq!(tree.running(), scores.iter().filter(|it| **it != OUT).count());
+                match tree.any_best(&mut rng) {
+                    Some(winner) => prop_assert_eq!(scores[winner], best),
+                    None => prop_assert_eq!(best, OUT),
+                }
+            }
+        }
+    }
+}

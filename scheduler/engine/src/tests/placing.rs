@@ -1,0 +1,406 @@
+//! The quick way to a Node gives the oracle's answers: on random clusters, through random changes, asked again
+//! and again for the same kinds of Pods.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use model::{
+    ClusterNode, ClusterPod, Deletion, Effect, HostPort, LabelSelector, Labels, Node, NodeImage,
+    NodeInclusionPolicy, NodeName, NodeSelector, NodeSelectorTerm, ObjectKey, ObjectRef, Owner,
+    OwnerKind, PodAffinityTerm, PreferredNodeTerm, RawRequirement, Reach, Resources, Shape, Taint,
+    Toleration, TolerationOperator, TopologySpreadConstraint, WeightedPodAffinityTerm,
+    WhenUnsatisfiable,
+};
+use oracle::{Cluster, Decision, DefaultSpread, Plugin, Rules, ScoringStrategy, decide};
+use proptest::prelude::*;
+
+use crate::placing::{Choice, KindKey, Placing, View};
+use crate::rng::Rng;
+use crate::testkit::{corridor, shape};
+use crate::wake::Change;
+
+const NODES: usize = 12;
+const NAMESPACES: [&str; 2] = ["team-a", "team-b"];
+
+/// A cluster that changes at random, and the same arranged for quick answers.
+struct Story {
+    random: Rng,
+    cluster: Cluster,
+    placing: Placing,
+    rules: Rules,
+    kinds: Vec<KindKey>,
+    pods: usize,
+    /// How many questions were answered how.
+    placed: usize,
+    nowhere: usize,
+    unknown: usize,
+}
+
+fn labels(pairs: &[(&str, String)]) -> Labels {
+    pairs.iter().map(|(key, value)| (Arc::from(*key), Arc::from(value.as_str()))).collect()
+}
+
+impl Story {
+    fn new(seed: u64) -> Self {
+        let mut story = Self {
+            random: Rng::new(seed),
+            cluster: Cluster::default(),
+            placing: Placing::default(),
+            rules: Rules::default(),
+            kinds: Vec::new(),
+            pods: 0,
+            placed: 0,
+            nowhere: 0,
+            unknown: 0,
+        };
+        story.rules = story.some_rules();
+        for number in 0..NODES {
+            story.put_node(number);
+        }
+        for _ in 0..6 {
+            let kind = story.some_kind();
+            story.kinds.push(kind);
+        }
+        story
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        self.random.below(bound)
+    }
+
+    fn one_in(&mut self, bound: usize) -> bool {
+        self.below(bound) == 0
+    }
+
+    fn some_rules(&mut self) -> Rules {
+        let mut rules = Rules::default();
+        if self.one_in(4) {
+            rules.weights.node_resources_fit = 7;
+            rules.weights.image_locality = 3;
+            rules.hard_pod_affinity_weight = 20;
+        }
+        match self.below(8) {
+            0 => rules.fit = ScoringStrategy::MostAllocated(oracle::cpu_and_memory()),
+            1 => {
+                let mut resources = oracle::cpu_and_memory();
+                resources[0].weight = 5;
+                resources
+                    .push(oracle::ResourceWeight { resource: "example.com/gpu".into(), weight: 3 });
+                rules.fit = ScoringStrategy::LeastAllocated(resources);
+                rules.balanced_resources.push("example.com/gpu".into());
+            }
+            2 => {
+                let hard = WhenUnsatisfiable::DoNotSchedule;
+                let constraint =
+                    TopologySpreadConstraint::new("zone", 2, hard, LabelSelector::Nothing);
+                rules.default_spread = DefaultSpread::List(vec![constraint]);
+            }
+            3 => rules.ignore_preferred_terms_of_existing_pods = true,
+            4 => {
+                let off = [Plugin::TaintToleration, Plugin::NodePorts, Plugin::PodTopologySpread];
+                rules.switched_off.filters.insert(off[self.below(3)]);
+                let off = [Plugin::ImageLocality, Plugin::InterPodAffinity, Plugin::NodeAffinity];
+                rules.switched_off.scores.insert(off[self.below(3)]);
+            }
+            _ => {}
+        }
+        rules
+    }
+
+    fn put_node(&mut self, number: usize) {
+        let name = format!("n{number}");
+        let mut node_labels = labels(&[("zone", format!("z{}", self.below(3)))]);
+        if !self.one_in(6) {
+            // Now and then two Nodes claim to be the same host.
+            let host = if self.one_in(20) { "n0".to_owned() } else { name.clone() };
+            node_labels.extend(labels(&[("kubernetes.io/hostname", host)]));
+        }
+        if self.one_in(2) {
+            node_labels.extend(labels(&[("rack", format!("r{}", self.below(4)))]));
+        }
+        if self.one_in(5) {
+            node_labels.remove("zone");
+        }
+        let mut taints = Vec::new();
+        for effect in [Effect::NoSchedule, Effect::PreferNoSchedule, Effect::PreferNoSchedule] {
+            if self.one_in(5) {
+                let key = ["a", "b"][self.below(2)].into();
+                taints.push(Taint { key, value: "".into(), effect });
+            }
+        }
+        let mut allocatable = Resources {
+            cpu_milli: [1000, 2000, 4000][self.below(3)],
+            memory_bytes: [1 << 30, 3 << 30, 0][usize::from(self.one_in(12)) * 2],
+            ephemeral_storage_bytes: 10 << 30,
+            ..Resources::default()
+        };
+        if self.one_in(3) {
+            allocatable.scalar.insert("example.com/gpu".into(), 4);
+        }
+        let mut node = ClusterNode::new(Node {
+            name: name.as_str().into(),
+            labels: node_labels,
+            taints,
+            unschedulable: self.one_in(10),
+            allocatable,
+            pods_max: [3, 110][usize::from(!self.one_in(8))],
+        });
+        for image in ["app:1", "db:2"] {
+            if self.one_in(2) {
+                let size_bytes = [40 << 20, 900 << 20][self.below(2)];
+                node.images.push(NodeImage { names: vec![image.into()], size_bytes });
+            }
+        }
+        if self.one_in(2) {
+            node.declared_features.insert("Feature".into());
+        }
+        let name = node.node.name.clone();
+        self.cluster.nodes.insert(name.clone(), node);
+        self.placing.note(Change::Node(&name), &self.cluster);
+    }
+
+    fn drop_node(&mut self) {
+        let number = self.below(NODES);
+        let name = NodeName::new(&format!("n{number}"));
+        if self.cluster.nodes.remove(&name).is_some() {
+            self.placing.note(Change::Node(&name), &self.cluster);
+        }
+    }
+
+    fn term(&mut self) -> PodAffinityTerm {
+        let key = ["zone", "rack", "kubernetes.io/hostname"][self.below(3)];
+        let app = labels(&[("app", format!("a{}", self.below(3)))]);
+        let namespaces = match self.below(6) {
+            0 => Some(LabelSelector::EVERYTHING),
+            1 => Some(LabelSelector::of_labels(&labels(&[("team", "b".to_owned())]))),
+            _ => None,
+        };
+        let own: Arc<str> = NAMESPACES[self.below(2)].into();
+        PodAffinityTerm::new(&own, key, LabelSelector::of_labels(&app), BTreeSet::new(), namespaces)
+    }
+
+    fn spread(&mut self) -> TopologySpreadConstraint {
+        let key = ["zone", "rack", "kubernetes.io/hostname"][self.below(3)];
+        let when = [WhenUnsatisfiable::DoNotSchedule, WhenUnsatisfiable::ScheduleAnyway];
+        let app = labels(&[("app", format!("a{}", self.below(3)))]);
+        let selector =
+            if self.one_in(8) { LabelSelector::EVERYTHING } else { LabelSelector::of_labels(&app) };
+        let when = when[self.below(2)];
+        let skew = i32::try_from(1 + self.below(3)).unwrap();
+        let mut constraint = TopologySpreadConstraint::new(key, skew, when, selector);
+        if self.one_in(4) {
+            constraint.node_taints_policy = NodeInclusionPolicy::Honor;
+        }
+        if self.one_in(4) {
+            constraint.node_affinity_policy = NodeInclusionPolicy::Ignore;
+        }
+        if self.one_in(4) {
+            constraint.min_domains = Some(3);
+        }
+        constraint
+    }
+
+    fn some_shape(&mut self) -> Shape {
+        let cpu = [0, 100, 300, 700][self.below(4)];
+        let memory = [0, 64 << 20, 400 << 20][self.below(3)];
+        let mut it = shape(cpu, memory);
+        it.labels = labels(&[("app", format!("a{}", self.below(3)))]);
+        it.priority = i32::try_from(self.below(3)).unwrap();
+        if self.one_in(5) {
+            for list in [&mut it.requests.asked, &mut it.requests.held] {
+                list.scalar.insert("example.com/gpu".into(), 1);
+            }
+        }
+        if self.one_in(3) {
+            let key = ["a", "b", ""][self.below(3)].into();
+            let operator = TolerationOperator::Exists;
+            let (value, effect) = ("".into(), None);
+            it.tolerations.push(Toleration { key, operator, value, effect });
+        }
+        if self.one_in(5) {
+            it.node_selector = labels(&[("zone", format!("z{}", self.below(3)))]);
+        }
+        if self.one_in(6) {
+            let name = format!("n{}", self.below(NODES));
+            let raw = RawRequirement::new("metadata.name", "In", &[&name]);
+            let term = NodeSelectorTerm::parse(&[], &[raw]);
+            it.node_affinity.required = Some(NodeSelector { terms: vec![term] });
+        }
+        while self.one_in(4) {
+            let zone = format!("z{}", self.below(3));
+            let raw = RawRequirement::new("zone", "In", &[&zone]);
+            let weight = i32::try_from(self.below(50)).unwrap();
+            let term = NodeSelectorTerm::parse(&[raw], &[]);
+            it.node_affinity.preferred.push(PreferredNodeTerm { weight, term });
+        }
+        while self.one_in(3) {
+            let (term, weight) = (self.term(), i32::try_from(1 + self.below(50)).unwrap());
+            match self.below(4) {
+                0 => it.pod_affinity.required.push(term),
+                1 => it.pod_affinity.anti_required.push(term),
+                2 => it.pod_affinity.preferred.push(WeightedPodAffinityTerm { weight, term }),
+                _ => it.pod_affinity.anti_preferred.push(WeightedPodAffinityTerm { weight, term }),
+            }
+        }
+        while self.one_in(4) {
+            let constraint = self.spread();
+            it.topology_spread.push(constraint);
+        }
+        if self.one_in(5) {
+            it.host_ports.extend(HostPort::new("", "", 80));
+        }
+        if self.one_in(3) {
+            it.images = vec![["app:1", "db:2", "none:3"][self.below(3)].into(), "app:1".into()];
+        }
+        if self.one_in(10) {
+            it.required_features.insert("Feature".into());
+        }
+        if self.one_in(3) {
+            it.owner = Some(Owner { kind: OwnerKind::ReplicaSet, name: "web".into() });
+        }
+        it
+    }
+
+    fn some_kind(&mut self) -> KindKey {
+        let shape = Arc::new(self.some_shape());
+        let mut reach = Vec::new();
+        if self.one_in(6) {
+            let object: ObjectRef = corridor("c1");
+            reach.push(Reach { object, node_selector: labels(&[("zone", "z1".to_owned())]) });
+        }
+        let namespace = NAMESPACES[self.below(2)].into();
+        KindKey { profile: "p".into(), namespace, shape, reach }
+    }
+
+    /// A Pod on a Node, or with the promise of one.
+    fn put_pod(&mut self) {
+        let uid = if self.one_in(3) { self.below(self.pods.max(1)) } else { self.pods };
+        self.pods = self.pods.max(uid + 1);
+        let name = format!("p{uid}");
+        let key = ObjectKey::new(NAMESPACES[self.below(2)], &name);
+        let mut pod = ClusterPod::new(key, name.as_str().into());
+        pod.shape = if self.one_in(2) {
+            let kind = self.below(self.kinds.len());
+            self.kinds[kind].shape.clone()
+        } else {
+            Arc::new(self.some_shape())
+        };
+        if self.one_in(30) {
+            pod.requests.held.cpu_milli = i64::MAX - 5;
+        }
+        let node = Some(NodeName::new(&format!("n{}", self.below(NODES + 1))));
+        if self.one_in(200) {
+            pod.nominated_node = node;
+        } else {
+            pod.node = node;
+        }
+        if self.one_in(6) {
+            pod.deletion = Deletion::Terminating;
+        }
+        let before = self.cluster.insert_pod(pod.clone());
+        let change = Change::Pod { before: before.as_deref(), after: Some(&pod) };
+        self.placing.note(change, &self.cluster);
+    }
+
+    fn drop_pod(&mut self) {
+        let uid = format!("p{}", self.below(self.pods.max(1)));
+        if let Some(before) = self.cluster.remove_pod(&uid.as_str().into()) {
+            let change = Change::Pod { before: Some(&before), after: None };
+            self.placing.note(change, &self.cluster);
+        }
+    }
+
+    fn change_context(&mut self) {
+        if self.one_in(2) {
+            let namespace = NAMESPACES[self.below(2)].into();
+            let team = labels(&[("team", ["a", "b"][self.below(2)].to_owned())]);
+            self.cluster.namespaces.insert(namespace, team);
+            self.placing.note(Change::Namespaces, &self.cluster);
+            return;
+        }
+        let app = labels(&[("app", format!("a{}", self.below(3)))]);
+        let namespace = NAMESPACES[self.below(2)];
+        if self.one_in(2) {
+            self.cluster.services.insert(ObjectKey::new(namespace, "s"), app);
+        } else {
+            let owner = Owner { kind: OwnerKind::ReplicaSet, name: "web".into() };
+            let selector = LabelSelector::of_labels(&app);
+            self.cluster.owners.insert((namespace.into(), owner), selector);
+        }
+        self.placing.note(Change::Selectors, &self.cluster);
+    }
+
+    fn step(&mut self) {
+        match self.below(20) {
+            0 => {
+                let number = self.below(NODES);
+                self.put_node(number);
+            }
+            1 if self.one_in(3) => self.drop_node(),
+            2 if self.one_in(2) => self.change_context(),
+            3 if self.one_in(4) => {
+                self.rules = self.some_rules();
+                self.placing.reconfigured();
+            }
+            4 if self.one_in(2) => {
+                let (place, kind) = (self.below(self.kinds.len()), self.some_kind());
+                self.kinds[place] = kind;
+            }
+            5..10 => self.drop_pod(),
+            _ => self.put_pod(),
+        }
+    }
+
+    fn ask(&mut self) {
+        let kind = self.kinds[self.random.below(self.kinds.len())].clone();
+        let view = View { rules: &self.rules, cluster: &self.cluster };
+        let choice = self.placing.choose(view, &kind, &mut self.random);
+        let decision = decide(&self.rules, &self.cluster, &kind.as_pod());
+        match (&choice, &decision) {
+            (Choice::On(node), Decision::Placed(placement)) => {
+                self.placed += 1;
+                assert!(
+                    placement.best.contains(node),
+                    "{node} has {:?}, the best are {:?} of {:?}",
+                    placement.scores.get(node),
+                    placement.best,
+                    placement.scores,
+                );
+            }
+            (Choice::Nowhere, Decision::Rejected(_)) => self.nowhere += 1,
+            (Choice::Unknown, _) => self.unknown += 1,
+            _ => panic!("{choice:?}, but the oracle says {decision:?} of {kind:?}"),
+        }
+    }
+
+    fn play(seed: u64, steps: usize) -> Self {
+        let mut story = Self::new(seed);
+        for _ in 0..steps {
+            for _ in 0..=story.below(3) {
+                story.step();
+            }
+            story.ask();
+        }
+        story
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_quick_way_gives_the_oracles_answers(seed in any::<u64>(), steps in 1..120_usize) {
+        Story::play(seed, steps);
+    }
+}
+
+#[test]
+fn most_questions_are_answered_the_quick_way() {
+    let stories = (0..60).map(|seed| Story::play(seed, 100));
+    let (mut placed, mut nowhere, mut unknown) = (0, 0, 0);
+    for story in stories {
+        placed += story.placed;
+        nowhere += story.nowhere;
+        unknown += story.unknown;
+    }
+    assert!(placed > 1000 && nowhere > 500, "{placed} placed, {nowhere} nowhere");
+    assert!(unknown * 5 < placed + nowhere, "{unknown} unknown of {}", placed + nowhere);
+}
