@@ -10,10 +10,11 @@ use crate::decision::Bind;
 use crate::engine::Engine;
 use crate::ledger::{Holder, Holding};
 use crate::line::Rank;
+use crate::placing::{Remedy, WhyNowhere};
 use crate::preempt::Clearing;
 use crate::queue::{Order, ParkKey, backoff_after};
 use crate::record::Stage;
-use crate::rejection::{Cause, Rejection, WakeOn};
+use crate::rejection::{Cause, NodesRejection, Rejection, WakeOn};
 use crate::survey::Survey;
 
 /// Where a Pod goes, and what it takes there.
@@ -91,8 +92,10 @@ impl Engine {
         }
         let objects = self.gate(order, spec).map_err(Rejection::Object)?;
         let objects: Vec<Reservable> = objects.into_iter().cloned().collect();
-        if let Some(node) = self.best_node(kind) {
-            return Ok(Place { node, objects });
+        match self.best_node(kind) {
+            Some(Ok(node)) => return Ok(Place { node, objects }),
+            Some(Err(why)) => return Err(self.refusal(why)),
+            None => {}
         }
         match self.survey(kind) {
             Survey::Failed(why) => Err(Rejection::Failed(why).into()),
@@ -104,6 +107,21 @@ impl Engine {
                 Err(Refusal { rejection, promise: self.promise_after(preemption) })
             }
         }
+    }
+
+    fn refusal(&mut self, why: WhyNowhere) -> Refusal {
+        let WhyNowhere { reasons, preemption } = why;
+        let (told, promise) = match preemption {
+            Remedy::NotTried => (None, Promise::Stays),
+            Remedy::NotEligible(why) => (Some(why.to_string()), Promise::Stays),
+            Remedy::NotHelpful(why) => (Some(why), Promise::Withdrawn),
+            Remedy::Possible(mut best) => {
+                let (node, victims) = best.swap_remove(self.rng.below(best.len()));
+                (None, Promise::Given(Clearing { node, victims }))
+            }
+        };
+        let rejection = Rejection::Nodes(NodesRejection::of_counts(reasons, told));
+        Refusal { rejection, promise }
     }
 
     /// As kube-scheduler does it: a Pod keeps its promise while it waits for its victims to go, and

@@ -328,11 +328,7 @@ impl Engine {
         let Some(record) = self.pods.get(uid) else { return };
         let (kind, order) = (record.kind(), record.order);
         let is_known = kind.nominated.is_none() || self.parked.has(&kind);
-        let chances = if is_known {
-            Chances::default()
-        } else {
-            Chances::of(self.rules_of(&kind.profile), &self.cluster, &self.asking(&kind))
-        };
+        let chances = if is_known { Chances::default() } else { self.chances_of(&kind) };
         if let Some(record) = self.pods.get_mut(uid) {
             record.parked_as = Some(kind.clone());
         }

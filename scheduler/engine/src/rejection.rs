@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 use std::sync::Arc;
 
@@ -150,7 +151,37 @@ pub struct ReasonCount {
 /// Enough to start looking, few enough to read.
 const EXAMPLES_MAX: usize = 3;
 
+impl ReasonCount {
+    pub(crate) fn of(reason: &Reason, node: &NodeName) -> Self {
+        Self { reason: reason.clone(), nodes: 1, examples: vec![node.clone()] }
+    }
+
+    pub(crate) fn add(&mut self, node: &NodeName) {
+        self.nodes += 1;
+        if self.examples.len() < EXAMPLES_MAX {
+            self.examples.push(node.clone());
+        }
+    }
+}
+
 impl NodesRejection {
+    /// Reasons that read alike are one.
+    pub(crate) fn of_counts(counts: Vec<ReasonCount>, preemption: Option<String>) -> Self {
+        let mut reasons: BTreeMap<String, ReasonCount> = BTreeMap::new();
+        for count in counts {
+            match reasons.entry(count.reason.to_string()) {
+                Entry::Occupied(known) => {
+                    let known = known.into_mut();
+                    known.nodes += count.nodes;
+                    known.examples.extend(count.examples);
+                    known.examples.truncate(EXAMPLES_MAX);
+                }
+                Entry::Vacant(new) => drop(new.insert(count)),
+            }
+        }
+        Self { reasons, preemption, ..Self::default() }
+    }
+
     pub(crate) fn new(rejection: &oracle::Rejection, preemption: &Preemption) -> Self {
         Self {
             whole_pod: rejection.whole_pod.as_ref().map(ToString::to_string),
@@ -164,11 +195,9 @@ impl NodesRejection {
         for (node, reason) in
             nodes.iter().flat_map(|(node, all)| all.iter().map(move |it| (node, it)))
         {
-            let new = || ReasonCount { reason: reason.clone(), nodes: 0, examples: Vec::new() };
-            let count = reasons.entry(reason.to_string()).or_insert_with(new);
-            count.nodes += 1;
-            if count.examples.len() < EXAMPLES_MAX {
-                count.examples.push(node.clone());
+            match reasons.entry(reason.to_string()) {
+                Entry::Occupied(known) => known.into_mut().add(node),
+                Entry::Vacant(new) => drop(new.insert(ReasonCount::of(reason, node))),
             }
         }
         Self { reasons, ..Self::default() }

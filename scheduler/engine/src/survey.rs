@@ -6,7 +6,7 @@ use model::{ClusterPod, NodeName, PodSpec, PodUid, Reach, Reservable};
 use oracle::{Decision, Placement, Preemption, Reason, decide, decide_among, preempt_after};
 
 use crate::engine::Engine;
-use crate::placing::{Choice, KindKey, View};
+use crate::placing::{Choice, KindKey, View, WhyNowhere};
 use crate::queue::ParkKey;
 use crate::record::Record;
 use crate::rejection::NodesRejection;
@@ -57,27 +57,36 @@ impl Engine {
         pod
     }
 
-    /// One of the best Nodes for a Pod of this kind, if there is one and it is found quickly.
-    pub(crate) fn best_node(&mut self, kind: &ParkKey) -> Option<NodeName> {
+    /// One of the best Nodes for a Pod of this kind, or why there is none. `None`: only a survey can tell.
+    pub(crate) fn best_node(&mut self, kind: &ParkKey) -> Option<Result<NodeName, WhyNowhere>> {
+        let key = self.placed_as(kind);
         let rules = &self.config.profiles.of(&kind.profile).rules;
         let promised = kind.nominated.as_ref().and_then(|(node, _)| self.cluster.nodes.get(node));
         if let Some(node) = promised {
             let asking = self.asking(kind);
             if oracle::filter(rules, &self.cluster, &asking, node).is_empty() {
-                return Some(node.node.name.clone());
+                return Some(Ok(node.node.name.clone()));
             }
         }
+        let view = View { rules, cluster: &self.cluster };
+        match self.placing.choose(view, &key, &mut self.rng) {
+            Choice::On(node) => Some(Ok(node)),
+            // What it was promised has a say in what becomes of it.
+            Choice::Nowhere if kind.nominated.is_none() => {
+                self.placing.why_nowhere(view, &key).map(Err)
+            }
+            Choice::Nowhere | Choice::Unknown => None,
+        }
+    }
+
+    /// The kind of Pod by what bears on where it goes, with what it refers to as it is now.
+    pub(crate) fn placed_as(&self, kind: &ParkKey) -> KindKey {
         let objects = kind.objects.iter().filter_map(|object| self.objects.get(object));
-        let key = KindKey {
+        KindKey {
             profile: kind.profile.clone(),
             namespace: kind.namespace.clone(),
             shape: kind.shape.clone(),
             reach: objects.map(reach).collect(),
-        };
-        let view = View { rules, cluster: &self.cluster };
-        match self.placing.choose(view, &key, &mut self.rng) {
-            Choice::On(node) => Some(node),
-            Choice::Nowhere | Choice::Unknown => None,
         }
     }
 

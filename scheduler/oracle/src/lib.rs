@@ -37,9 +37,12 @@ mod tests;
 pub use affinity_terms::{own_term_means, placed_term_means};
 pub use cluster::Cluster;
 pub use decide::{Decision, Failure, Placement, decide, decide_among, filter, filter_without};
-pub use preemption::{Candidate, Ineligible, Preemption, Refusal, preempt, preempt_after};
+pub use preemption::{
+    Candidate, Ineligible, Loss, Preemption, Refusal, Rehearsal, candidate_by, candidates, preempt,
+    preempt_after,
+};
 pub use reason::{Plugin, Reason};
-pub use rejection::Rejection;
+pub use rejection::{Rejection, nodes_available};
 pub use rules::{
     DefaultSpread, ResourceWeight, Rules, ScoringStrategy, ShapePoint, SwitchedOff, Weights,
     cpu_and_memory,

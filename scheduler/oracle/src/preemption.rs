@@ -93,7 +93,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    fn texts(&self) -> Vec<String> {
+    pub fn texts(&self) -> Vec<String> {
         match self {
             Self::NotHelpful => vec!["Preemption is not helpful for scheduling".to_owned()],
             Self::NoVictims => vec!["No preemption victims found for incoming pod".to_owned()],
@@ -109,7 +109,7 @@ pub struct Candidate {
     pub victims: Vec<PodUid>,
     /// Victims whose disruption a budget does not allow.
     pub budget_violations: usize,
-    loss: Loss,
+    pub loss: Loss,
 }
 
 pub fn preempt(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Preemption {
@@ -137,27 +137,41 @@ pub fn preempt_after(
     if let Some(why) = ineligible(cluster, pod, rejection) {
         return Preemption::NotEligible(why);
     }
-    let Ok(prepared) = Prepared::new(rules, cluster, pod) else { return Preemption::NotTried };
-    let question = Question { rules, cluster, pod, prepared: &prepared };
-    let (mut candidates, mut refusals) = (BTreeMap::new(), BTreeMap::new());
     let resolvable: BTreeSet<&NodeName> = rejection.resolvable().collect();
-    for (name, node) in &cluster.nodes {
-        let outcome = if resolvable.contains(name) {
-            candidate(question.on(node))
-        } else {
-            Err(Refusal::NotHelpful)
-        };
-        match outcome {
-            Ok(candidate) => drop(candidates.insert(name.clone(), candidate)),
-            Err(refusal) => drop(refusals.insert(name.clone(), refusal)),
-        }
-    }
+    let Some((candidates, mut refusals)) =
+        candidates(rules, cluster, pod, resolvable.iter().copied())
+    else {
+        return Preemption::NotTried;
+    };
+    let hopeless = cluster.nodes.keys().filter(|name| !resolvable.contains(name));
+    refusals.extend(hopeless.map(|name| (name.clone(), Refusal::NotHelpful)));
     let Some(smallest) = candidates.values().map(|candidate| candidate.loss).min() else {
         return Preemption::NotHelpful(refusals);
     };
     let best = candidates.iter().filter(|(_, candidate)| candidate.loss == smallest);
     let best = best.map(|(name, _)| name.clone()).collect();
     Preemption::Possible { candidates, best }
+}
+
+/// What preemption on each of these Nodes would cost, or why it does not help there. `None`: the Pod cannot be
+/// understood.
+pub fn candidates<'a>(
+    rules: &Rules,
+    cluster: &Cluster,
+    pod: &ClusterPod,
+    nodes: impl Iterator<Item = &'a NodeName>,
+) -> Option<(BTreeMap<NodeName, Candidate>, BTreeMap<NodeName, Refusal>)> {
+    let prepared = Prepared::new(rules, cluster, pod).ok()?;
+    let question = Question { rules, cluster, pod, prepared: &prepared };
+    let (mut candidates, mut refusals) = (BTreeMap::new(), BTreeMap::new());
+    for node in nodes.filter_map(|name| cluster.nodes.get(name)) {
+        let name = node.node.name.clone();
+        match candidate(question.on(node)) {
+            Ok(candidate) => drop(candidates.insert(name, candidate)),
+            Err(refusal) => drop(refusals.insert(name, refusal)),
+        }
+    }
+    Some((candidates, refusals))
 }
 
 /// Whether the Pod may preempt now: while its victims are on their way out, it waits for them.
@@ -192,24 +206,56 @@ fn ineligible(cluster: &Cluster, pod: &ClusterPod, rejection: &Rejection) -> Opt
 
 /// Takes away everyone of lower priority, then puts back whoever can stay: first those that a
 /// budget protects, then the others, the most important first.
-pub(crate) fn candidate(mut trial: Trial<'_>) -> Result<Candidate, Refusal> {
-    let pod = trial.pod;
-    let on_node = trial.cluster.pods_on(&trial.node.node.name);
-    let mut potential: Vec<&ClusterPod> =
-        on_node.filter(|other| other.priority < pod.priority).collect();
+pub(crate) fn candidate(trial: Trial<'_>) -> Result<Candidate, Refusal> {
+    let (cluster, priority) = (trial.cluster, trial.pod.priority);
+    let on_node = cluster.pods_on(&trial.node.node.name);
+    candidate_by(trial, on_node.filter(|other| other.priority < priority), &cluster.budgets)
+}
+
+/// A Node from which Pods are taken away, and put back, in thought.
+pub trait Rehearsal<'a> {
+    fn take_away(&mut self, pod: &'a ClusterPod);
+    fn put_back(&mut self, pod: &'a ClusterPod);
+    /// Why the Pod for which room is made does not fit now; empty when it does.
+    fn rejections(&self) -> Vec<Reason>;
+}
+
+impl<'a> Rehearsal<'a> for Trial<'a> {
+    fn take_away(&mut self, pod: &'a ClusterPod) {
+        self.changes.push(Change::Remove(pod));
+    }
+
+    fn put_back(&mut self, pod: &'a ClusterPod) {
+        self.changes.push(Change::Add(pod));
+    }
+
+    fn rejections(&self) -> Vec<Reason> {
+        Trial::rejections(self)
+    }
+}
+
+/// The same by any way to find out whether the Pod fits; `lesser` are the Pods of lower priority.
+pub fn candidate_by<'a>(
+    mut node: impl Rehearsal<'a>,
+    lesser: impl Iterator<Item = &'a ClusterPod>,
+    budgets: &BTreeMap<ObjectKey, PodDisruptionBudget>,
+) -> Result<Candidate, Refusal> {
+    let mut potential: Vec<&ClusterPod> = lesser.collect();
     if potential.is_empty() {
         return Err(Refusal::NoVictims);
     }
-    trial.changes.extend(potential.iter().map(|victim| Change::Remove(victim)));
-    let reasons = trial.rejections();
+    for victim in &potential {
+        node.take_away(victim);
+    }
+    let reasons = node.rejections();
     if !reasons.is_empty() {
         return Err(Refusal::StillRejected(reasons));
     }
     potential.sort_by_key(|victim| importance(victim));
-    let (protected, others) = split_by_budgets(&trial.cluster.budgets, &potential);
-    let mut victims = reprieve(&mut trial, &protected);
+    let (protected, others) = split_by_budgets(budgets, &potential);
+    let mut victims = reprieve(&mut node, &protected);
     let budget_violations = victims.len();
-    victims.extend(reprieve(&mut trial, &others));
+    victims.extend(reprieve(&mut node, &others));
     victims.sort_by_key(|victim| importance(victim));
     if victims.is_empty() {
         // Everyone fits again, so the Pod was not rejected for their sake.
@@ -223,12 +269,12 @@ pub(crate) fn candidate(mut trial: Trial<'_>) -> Result<Candidate, Refusal> {
 }
 
 /// Those that cannot stay.
-fn reprieve<'a>(trial: &mut Trial<'a>, pods: &[&'a ClusterPod]) -> Vec<&'a ClusterPod> {
+fn reprieve<'a>(node: &mut impl Rehearsal<'a>, pods: &[&'a ClusterPod]) -> Vec<&'a ClusterPod> {
     let mut victims = Vec::new();
     for pod in pods {
-        trial.changes.push(Change::Add(pod));
-        if !trial.rejections().is_empty() {
-            trial.changes.push(Change::Remove(pod));
+        node.put_back(pod);
+        if !node.rejections().is_empty() {
+            node.take_away(pod);
             victims.push(*pod);
         }
     }
@@ -273,7 +319,7 @@ fn split_by_budgets<'a>(
 
 /// What preemption on a Node costs, the first difference deciding. Less is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Loss {
+pub struct Loss {
     budget_violations: usize,
     highest_priority: i32,
     /// Each counted from the lowest priority there is, so that more victims are never less.

@@ -65,7 +65,7 @@ pub(crate) fn counts(texts: impl Iterator<Item = String>) -> BTreeMap<String, us
 }
 
 /// The parts are sorted as texts, so "10 …" comes before "2 …".
-pub(crate) fn nodes_available(total: usize, counts: &BTreeMap<String, usize>) -> String {
+pub fn nodes_available(total: usize, counts: &BTreeMap<String, usize>) -> String {
     let mut parts: Vec<String> =
         counts.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
     parts.sort();

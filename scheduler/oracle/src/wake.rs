@@ -47,6 +47,19 @@ impl Chances {
         self.look_at(rules, cluster, pod, cluster.nodes.get(node).into_iter());
     }
 
+    /// What has been found out about one Node.
+    pub fn set(&mut self, node: &NodeName, is_feasible: bool, is_preemptible: bool) {
+        for (nodes, is_in) in
+            [(&mut self.feasible, is_feasible), (&mut self.preemptible, is_preemptible)]
+        {
+            if is_in {
+                nodes.insert(node.clone());
+            } else {
+                nodes.remove(node);
+            }
+        }
+    }
+
     /// Whether there is a Node among these that was not among those.
     pub fn exceed(&self, before: &Self) -> bool {
         !self.feasible.is_subset(&before.feasible)

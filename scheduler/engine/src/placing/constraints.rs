@@ -1,7 +1,7 @@
 //! What a kind of Pod wants of the Pods around it, as running sums over places.
 
 use model::{ClusterPod, LabelSelector, SelectorError, WhenUnsatisfiable};
-use oracle::{Cluster, Constraint, Plugin, Rules, own_term_means, placed_term_means};
+use oracle::{Cluster, Constraint, Plugin, Reason, Rules, own_term_means, placed_term_means};
 
 use super::Ground;
 use super::count::Count;
@@ -18,8 +18,9 @@ pub(super) struct Constraints {
     together: Vec<Count>,
     /// Whether its own terms mean it, so that it may be the first.
     means_itself: bool,
-    /// Required anti-affinity, its own and of those who are there.
-    pub apart: Vec<Count>,
+    /// Required anti-affinity: its own, and of those who are there.
+    anti: Vec<Count>,
+    avoided: Vec<Count>,
     pub spread: Vec<HardSpread>,
     pub soft_spread: Vec<SoftSpread>,
     /// Whether Nodes without one of the labels are left out of the soft spread.
@@ -73,7 +74,7 @@ impl Constraints {
             }
             for term in &own.anti_required {
                 let meant = Counted::MeantBy(vec![term.clone()]);
-                it.apart.push(Count::new(meant, &term.topology_key, cluster, ground));
+                it.anti.push(Count::new(meant, &term.topology_key, cluster, ground));
             }
         }
         if rules.filters_by(Plugin::PodTopologySpread) {
@@ -128,7 +129,7 @@ impl Constraints {
             let mut count =
                 || Count::of(Some(counter), &carried.term().topology_key, cluster, ground);
             match &carried {
-                Carried::KeepAway(_) if filters => self.apart.push(count()),
+                Carried::KeepAway(_) if filters => self.avoided.push(count()),
                 Carried::Together(_) if scores && hard_weight > 0 => {
                     self.attraction.push((count(), hard_weight));
                 }
@@ -148,14 +149,15 @@ impl Constraints {
         let spread = self.spread.iter().map(|it| &it.count);
         let soft = self.soft_spread.iter().map(|it| &it.count);
         let attraction = self.attraction.iter().map(|(count, _)| count);
-        self.together.iter().chain(&self.apart).chain(spread).chain(soft).chain(attraction)
+        let hard = self.together.iter().chain(&self.anti).chain(&self.avoided);
+        hard.chain(spread).chain(soft).chain(attraction)
     }
 
     fn counts_mut(&mut self) -> impl Iterator<Item = &mut Count> {
         let spread = self.spread.iter_mut().map(|it| &mut it.count);
         let soft = self.soft_spread.iter_mut().map(|it| &mut it.count);
         let attraction = self.attraction.iter_mut().map(|(count, _)| count);
-        let hard = self.together.iter_mut().chain(&mut self.apart);
+        let hard = self.together.iter_mut().chain(&mut self.anti).chain(&mut self.avoided);
         hard.chain(spread).chain(soft).chain(attraction)
     }
 
@@ -194,7 +196,8 @@ impl Constraints {
 
     /// What only the Pods of the Node itself decide.
     pub fn is_kept_apart_on(&self, slot: Slot, ground: &Ground) -> bool {
-        self.apart.iter().any(|count| count.is_of_nodes && count.here(slot, ground) > 0)
+        let mut apart = self.anti.iter().chain(&self.avoided);
+        apart.any(|count| count.is_of_nodes && count.here(slot, ground) > 0)
     }
 
     /// What other Pods say of the Node, as far as all Nodes of its places have it in common
@@ -217,7 +220,28 @@ impl Constraints {
     }
 
     fn is_kept_apart(&self, slot: Slot, ground: &Ground) -> bool {
-        self.apart.iter().any(|count| !count.is_of_nodes && count.here(slot, ground) > 0)
+        let mut apart = self.anti.iter().chain(&self.avoided);
+        apart.any(|count| !count.is_of_nodes && count.here(slot, ground) > 0)
+    }
+
+    /// Why other Pods keep it off the Node: what the first rule that does says.
+    pub fn reason(&self, slot: Slot, ground: &Ground) -> Option<Reason> {
+        if let Some(spread) = self.spread.iter().find(|it| !it.holds(slot, ground)) {
+            let is_nowhere = spread.count.domain(slot, ground) == NOWHERE;
+            return Some(if is_nowhere {
+                Reason::TopologySpreadLabelMissing
+            } else {
+                Reason::TopologySpread
+            });
+        }
+        if ![false, true].iter().all(|level| self.is_together(slot, ground, *level)) {
+            return Some(Reason::PodAffinity);
+        }
+        let meets = |counts: &[Count]| counts.iter().any(|count| count.here(slot, ground) > 0);
+        if meets(&self.anti) {
+            return Some(Reason::PodAntiAffinity);
+        }
+        meets(&self.avoided).then_some(Reason::ExistingPodsAntiAffinity)
     }
 }
 

@@ -80,6 +80,10 @@ impl Kinds {
         self.all.len() - 1
     }
 
+    pub fn get(&self, id: KindId) -> Option<&Kind> {
+        self.all[id].as_ref()
+    }
+
     pub fn get_mut(&mut self, id: KindId) -> Option<&mut Kind> {
         self.all[id].as_mut()
     }

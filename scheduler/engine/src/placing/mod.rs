@@ -25,6 +25,7 @@ mod ground;
 mod images;
 mod kinds;
 mod log;
+mod refusal;
 mod rows;
 mod standing;
 mod statics;
@@ -46,6 +47,7 @@ use crate::rng::Rng;
 use crate::wake::Change;
 
 pub(crate) use self::kinds::KindKey;
+pub(crate) use self::refusal::{Chance, Remedy, WhyNowhere};
 
 /// For looking things up; nothing is ever read in its order.
 pub(crate) type FixedMap<K, V> = hashbrown::HashMap<K, V, FixedState>;
@@ -134,6 +136,43 @@ impl Placing {
         }
     }
 
+    /// The kind, with everything that questions about single Nodes depend on as of now. `None`: only the
+    /// oracle can tell.
+    fn ready(&mut self, view: View<'_>, key: &KindKey) -> Option<KindId> {
+        self.tidy(view.cluster);
+        if view.cluster.nodes.is_empty() {
+            return None;
+        }
+        let id = self.kinds.id(key, view, &mut self.ground, &mut self.statics);
+        if !self.catch_up(id, view) {
+            return None;
+        }
+        if !self.kinds.get(id)?.constraints.is_empty() {
+            self.follow(id, view)?;
+        }
+        self.kinds.get_mut(id)?.is_counted = false;
+        Some(id)
+    }
+
+    /// The standing of the kind, as of now.
+    fn follow(&mut self, id: KindId, view: View<'_>) -> Option<()> {
+        let Self { ground, statics, kinds, .. } = self;
+        let kind = kinds.get_mut(id)?;
+        let basis = Basis { view, ground, of: statics.of(kind.of) };
+        let known = kind.standing.take();
+        let followed = known.and_then(|mut it| it.follow(kind, basis).then_some(it));
+        let standing = match followed {
+            Some(standing) => standing,
+            None => {
+                kind.count_anew(view, ground)?;
+                Standing::new(kind, Basis { view, ground, of: statics.of(kind.of) })
+            }
+        };
+        kind.constraints.settle();
+        kind.standing = Some(standing);
+        Some(())
+    }
+
     /// Everything that the kind depends on is as of now. False: only the oracle can tell.
     fn catch_up(&mut self, id: KindId, view: View<'_>) -> bool {
         let Self { ground, statics, kinds, questions, .. } = self;
@@ -194,20 +233,11 @@ impl Placing {
             }
             return arena.winner(kind, view.rules, ground, basis.of, rng).map(|it| it.slot);
         }
-        let known = kind.standing.take();
-        let followed = known.and_then(|mut it| it.follow(kind, basis).then_some(it));
-        let standing = match followed {
-            Some(standing) => standing,
-            None => {
-                kind.count_anew(view, ground)?;
-                Standing::new(kind, Basis { view, ground, of: statics.of(kind.of) })
-            }
-        };
+        self.follow(id, view)?;
+        let Self { ground, statics, kinds, arena, .. } = self;
+        let kind = kinds.get(id)?;
         let basis = Basis { view, ground, of: statics.of(kind.of) };
-        kind.constraints.settle();
-        let winner = pick(kind, &standing, basis, arena, rng);
-        kind.standing = Some(standing);
-        winner
+        pick(kind, kind.standing.as_ref()?, basis, arena, rng)
     }
 
     /// Forgets what has become too much.

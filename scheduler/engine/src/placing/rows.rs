@@ -1,6 +1,7 @@
 //! One row for each Node: what it can allocate, and what the Pods on it take. Rows stay in their place
 //! while their Node exists.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -31,6 +32,9 @@ pub(super) struct Row {
     /// Pods that were promised the Node.
     pub nominated: u32,
     is_put: bool,
+    /// The lowest priority of its Pods, and how many have it.
+    pub lowest_priority: i32,
+    lowest_pods: u32,
 }
 
 /// What few Pods ask for.
@@ -147,6 +151,7 @@ impl Rows {
             pods_max: node.node.pods_max,
             nominated,
             is_put: true,
+            lowest_priority: i32::MAX,
             ..Row::default()
         };
         self.extras[slot as usize] =
@@ -161,7 +166,9 @@ impl Rows {
     /// Whether the sums can follow the Pod, and need not be counted anew.
     pub fn can_add(&self, slot: Slot, pod: &ClusterPod, sign: i64) -> bool {
         let frees_ports = sign < 0 && !pod.host_ports.is_empty();
-        !frees_ports && !is_extreme(pod) && self.row(slot).extreme_pods == 0
+        let row = self.row(slot);
+        let was_lowest = sign < 0 && row.lowest_priority == pod.priority && row.lowest_pods == 1;
+        !frees_ports && !was_lowest && !is_extreme(pod) && row.extreme_pods == 0
     }
 
     /// A Pod has come to the Node (1) or left it (−1).
@@ -179,10 +186,28 @@ impl Rows {
         self.row(slot).is_put
     }
 
+    /// Whether sums of it could stop at the largest number.
+    pub fn is_extreme(&self, slot: Slot) -> bool {
+        self.row(slot).extreme_pods > 0
+    }
+
     fn count(&mut self, slot: Slot, pod: &ClusterPod, sign: i64) {
         let (row, extras) = (&mut self.rows[slot as usize], &mut self.extras[slot as usize]);
+        count(row, extras, pod, sign);
+    }
+}
+
+/// The Pod comes to the Node (1) or leaves it (−1).
+pub(super) fn count(row: &mut Row, extras: &mut Extras, pod: &ClusterPod, sign: i64) {
+    {
         let (held, scored) = (&pod.requests.held, &pod.requests.held_in_scores);
         row.pods += sign;
+        match pod.priority.cmp(&row.lowest_priority) {
+            Ordering::Less => (row.lowest_priority, row.lowest_pods) = (pod.priority, 1),
+            Ordering::Equal if sign > 0 => row.lowest_pods += 1,
+            Ordering::Equal => row.lowest_pods = row.lowest_pods.saturating_sub(1),
+            Ordering::Greater => {}
+        }
         for (sum, amount) in row.held.iter_mut().zip(three(held)) {
             *sum = sum.saturating_add(amount.saturating_mul(sign));
         }

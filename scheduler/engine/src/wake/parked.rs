@@ -8,6 +8,7 @@ use model::{ClusterPod, NodeName, ObjectRef, PodUid, WhenUnsatisfiable};
 use oracle::{Chances, DefaultSpread, Rules};
 
 use crate::engine::{Engine, SWEEP_INTERVAL};
+use crate::placing::{Chance, View};
 use crate::queue::ParkKey;
 
 /// What happened to the cluster.
@@ -40,10 +41,20 @@ impl Engine {
         let kinds: Vec<ParkKey> = self.parked.keys().cloned().collect();
         for kind in kinds {
             let everywhere = Scope::Everywhere;
-            let rules = self.rules_of(&kind.profile);
-            let scope = if is_local(rules, &kind) { &scope } else { &everywhere };
-            self.judge(&kind, scope);
+            let is_local = is_local(self.rules_of(&kind.profile), &kind);
+            if is_local && self.is_hopeless_after(change, &kind) {
+                continue;
+            }
+            self.judge(&kind, if is_local { &scope } else { &everywhere });
         }
+    }
+
+    /// A Pod that comes helps nobody who asks nothing of it, unless it could be sent away again.
+    fn is_hopeless_after(&self, change: Change<'_>, kind: &ParkKey) -> bool {
+        let Change::Pod { before: None, after: Some(pod) } = change else { return false };
+        let had_none =
+            self.parked.group(kind).is_some_and(|group| group.chances == Chances::default());
+        had_none && pod.priority >= kind.shape.priority && !keeps_others_away(pod)
     }
 
     /// An object that Pods refer to can be used at other Nodes than before.
@@ -85,24 +96,57 @@ impl Engine {
 
     /// Wakes one Pod of the kind if there is a chance that there was not. Whether there is.
     fn judge(&mut self, kind: &ParkKey, scope: &Scope) -> bool {
-        let asking = self.asking(kind);
-        let (rules, cluster) = (&self.config.profiles.of(&kind.profile).rules, &self.cluster);
+        let Some(group) = self.parked.group(kind) else { return false };
+        let known = group.chances.clone();
+        let now = match scope {
+            Scope::Everywhere => self.chances_of(kind),
+            Scope::Nodes(nodes) => self.chances_after(kind, known, nodes),
+        };
         let Some(group) = self.parked.group_mut(kind) else { return false };
-        let mut now = group.chances.clone();
-        match scope {
-            Scope::Everywhere => now = Chances::of(rules, cluster, &asking),
-            Scope::Nodes(nodes) => {
-                for node in nodes {
-                    now.recheck(rules, cluster, &asking, node);
-                }
-            }
-        }
         let before = std::mem::replace(&mut group.chances, now);
         let is_new = group.chances.exceed(&before);
         if is_new {
             self.wake_one(kind);
         }
         is_new
+    }
+
+    /// Where a Pod of this kind could go now.
+    pub(crate) fn chances_of(&mut self, kind: &ParkKey) -> Chances {
+        let key = self.placed_as(kind);
+        let rules = &self.config.profiles.of(&kind.profile).rules;
+        let view = View { rules, cluster: &self.cluster };
+        let found = kind.nominated.is_none().then(|| self.placing.chances(view, &key)).flatten();
+        let Some(found) = found else {
+            return Chances::of(self.rules_of(&kind.profile), &self.cluster, &self.asking(kind));
+        };
+        let mut chances = Chances::default();
+        for (node, chance) in found {
+            chances.set(&node, chance == Chance::Feasible, chance == Chance::Preemptible);
+        }
+        chances
+    }
+
+    /// The same, when only these Nodes may have changed.
+    fn chances_after(
+        &mut self,
+        kind: &ParkKey,
+        mut chances: Chances,
+        nodes: &BTreeSet<NodeName>,
+    ) -> Chances {
+        let key = self.placed_as(kind);
+        for node in nodes {
+            let rules = &self.config.profiles.of(&kind.profile).rules;
+            let view = View { rules, cluster: &self.cluster };
+            let is_promised = kind.nominated.is_some();
+            match (!is_promised).then(|| self.placing.chance_on(view, &key, node)).flatten() {
+                Some(chance) => {
+                    chances.set(node, chance == Chance::Feasible, chance == Chance::Preemptible);
+                }
+                None => chances.recheck(rules, &self.cluster, &self.asking(kind), node),
+            }
+        }
+        chances
     }
 
     /// The one that may be tried soonest, and among those the first in order.
