@@ -10,6 +10,7 @@ use super::Ground;
 use super::View;
 use super::asks::Asks;
 use super::constraints::Constraints;
+use super::log::Position;
 use super::standing::Standing;
 use super::statics::{IMAGES_MAX, StaticId, Statics};
 
@@ -43,8 +44,8 @@ pub(super) struct Kind {
     /// Whether it, or the profile for it, prefers some Nodes by their labels.
     pub has_preferences: bool,
     pub standing: Option<Standing>,
-    /// Whether the constraints are as of now, though no standing follows them yet.
-    pub is_counted: bool,
+    /// When the constraints were counted; since then, only a standing follows what changes.
+    pub counted_at: Option<Position>,
     /// Whether it was asked about before: what is remembered has to pay.
     pub is_known: bool,
     /// When it was last asked about, in questions.
@@ -116,7 +117,7 @@ impl Kind {
                 && !(pod.node_affinity.preferred.is_empty()
                     && rules.added_affinity.preferred.is_empty()),
             standing: None,
-            is_counted: true,
+            counted_at: Some(ground.log.end()),
             is_known: false,
             used_at: 0,
             selectors_at: ground.selectors_changes,
@@ -124,12 +125,14 @@ impl Kind {
         })
     }
 
-    /// Counts all that the constraints look at, unless that has just been done. `None`: they cannot be
-    /// parsed.
+    /// Counts all that the constraints look at, unless nothing has changed since that was done. `None`:
+    /// they cannot be parsed.
     pub fn count_anew(&mut self, view: View<'_>, ground: &mut Ground) -> Option<()> {
-        if !self.is_counted {
+        let now = Some(ground.log.end());
+        if self.counted_at != now {
             self.constraints =
                 Constraints::new(view.rules, view.cluster, &self.pod, ground).ok()?;
+            self.counted_at = now;
         }
         Some(())
     }

@@ -114,15 +114,6 @@ impl Placing {
             return Choice::Unknown;
         }
         let id = self.kinds.id(key, view, &mut self.ground, &mut self.statics);
-        let choice = self.choose_for(id, view, rng);
-        if let Some(kind) = self.kinds.get_mut(id) {
-            // From now on only a standing follows what changes.
-            kind.is_counted = false;
-        }
-        choice
-    }
-
-    fn choose_for(&mut self, id: KindId, view: View<'_>, rng: &mut Rng) -> Choice {
         if !self.catch_up(id, view) {
             return Choice::Unknown;
         }
@@ -150,7 +141,6 @@ impl Placing {
         if !self.kinds.get(id)?.constraints.is_empty() {
             self.follow(id, view)?;
         }
-        self.kinds.get_mut(id)?.is_counted = false;
         Some(id)
     }
 
@@ -183,7 +173,7 @@ impl Placing {
             kind.selectors_at = ground.selectors_changes;
             if kind.constraints.has_other_siblings(view.cluster, &kind.pod) {
                 kind.standing = None;
-                kind.is_counted = false;
+                kind.counted_at = None;
                 if kind.count_anew(view, ground).is_none() {
                     return false;
                 }
@@ -192,7 +182,7 @@ impl Placing {
         let Kind { constraints, pod, .. } = kind;
         if constraints.attach_carried(view.rules, view.cluster, pod, ground) {
             kind.standing = None;
-            kind.is_counted = false;
+            kind.counted_at = None;
         }
         let has_promised = ground.has_promised(kind.pod.priority);
         (kind.constraints.is_empty() || !has_promised)

@@ -139,7 +139,8 @@ impl Kind {
         }
         let (row, extras) = (ground.rows.row(slot), ground.rows.extras(slot));
         let score = self.asks.score(row, extras);
-        if score == OUT || row.nominated == 0 {
+        // A kind with constraints is only asked about while nobody who matters to it was promised a Node.
+        if score == OUT || row.nominated == 0 || !self.constraints.is_empty() {
             return score;
         }
         // Pods that were promised the Node count as if they were there.

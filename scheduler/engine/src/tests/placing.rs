@@ -366,7 +366,7 @@ impl Story {
                 self.placed += 1;
                 assert!(
                     placement.best.contains(node),
-                    "{node} has {:?}, the best are {:?} of {:?}",
+                    "{node} has {:?}, the best are {:?} of {:?} for {kind:?}",
                     placement.scores.get(node),
                     placement.best,
                     placement.scores,
