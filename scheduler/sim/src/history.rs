@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::store::Stored;
+use crate::stored::Stored;
 
 /// At 1,000 writes a second a watcher may stall for 16 s.
 const EVENTS_MAX: usize = 16_384;
@@ -49,13 +49,25 @@ impl History {
         }
     }
 
-    /// Up to `limit` changes after `revision`, oldest first; `None` if some are forgotten.
-    pub fn after(&self, revision: u64, limit: usize) -> Option<Vec<Arc<Change>>> {
+    /// Every change after `revision`, oldest first; `None` if some are forgotten.
+    pub fn since(&self, revision: u64) -> Option<impl DoubleEndedIterator<Item = &Arc<Change>>> {
         if revision < self.forgotten {
             return None;
         }
         let start = self.changes.partition_point(|change| change.object.revision <= revision);
-        Some(self.changes.iter().skip(start).take(limit).cloned().collect())
+        Some(self.changes.iter().skip(start))
+    }
+
+    /// Up to `limit` of them.
+    pub fn after(&self, revision: u64, limit: usize) -> Option<Vec<Arc<Change>>> {
+        self.since(revision).map(|changes| changes.take(limit).cloned().collect())
+    }
+
+    /// Drops everything; `revision` is the latest version there is.
+    pub fn forget(&mut self, revision: u64) {
+        self.changes.clear();
+        self.bytes = 0;
+        self.forgotten = revision;
     }
 
     pub fn forgotten(&self) -> u64 {
@@ -66,7 +78,7 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Key;
+    use crate::stored::Key;
 
     fn change(revision: u64, bytes: usize) -> Change {
         let object = Arc::new(Stored {

@@ -19,10 +19,13 @@ mod columns;
 mod custom;
 mod discovery;
 mod events;
+mod faults;
 mod history;
 mod json;
+mod json_patch;
 mod jsonpath;
 mod objects;
+mod pages;
 mod patch;
 mod pod;
 mod protobuf;
@@ -32,6 +35,7 @@ mod request;
 mod selector;
 mod server;
 mod store;
+mod stored;
 mod watch;
 mod write;
 
@@ -47,6 +51,8 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::catalog::Catalog;
+use crate::faults::Faults;
+pub use crate::faults::{Fault, Matching, Verb};
 use crate::request::Target;
 use crate::server::Server;
 use crate::store::{Action, Store};
@@ -60,6 +66,7 @@ const STOP_GRACE: Duration = Duration::from_secs(2);
 pub struct ApiServer {
     addr: SocketAddr,
     store: Arc<Store>,
+    faults: Arc<Faults>,
     stopping: tokio::sync::watch::Sender<bool>,
     task: Option<JoinHandle<std::io::Result<()>>>,
 }
@@ -82,7 +89,9 @@ impl ApiServer {
         let store = Arc::new(Store::new(catalog.clone()));
         furnish(&catalog, &store, &custom_resources);
         let (stopping, stopped) = tokio::sync::watch::channel(false);
-        let server = Arc::new(Server::new(catalog, store.clone(), stopped.clone()));
+        let faults = Arc::new(Faults::default());
+        let server = Server::new(catalog, store.clone(), faults.clone(), stopped.clone());
+        let server = Arc::new(server);
         let router = Router::new().fallback(server::handle).with_state(server);
         let task = tokio::spawn(async move {
             let mut stopped = stopped;
@@ -93,7 +102,7 @@ impl ApiServer {
             let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
             axum::serve(listener, router).with_graceful_shutdown(until).await
         });
-        Ok(ApiServer { addr, store, stopping, task: Some(task) })
+        Ok(ApiServer { addr, store, faults, stopping, task: Some(task) })
     }
 
     /// Where it listens, e.g. `http://127.0.0.1:6443`.
@@ -127,6 +136,38 @@ impl ApiServer {
     /// Every accepted write in order, the latest [`WRITE_LOG_MAX`] at most.
     pub fn write_log(&self) -> Vec<WriteRecord> {
         self.store.write_log()
+    }
+
+    /// The next `times` requests that match meet with `fault`. Faults that were asked for earlier come
+    /// first; one request meets one.
+    pub fn inject(&self, matching: Matching, fault: Fault, times: usize) {
+        self.faults.inject(matching, fault, times);
+    }
+
+    /// How many times an injected fault is still to come.
+    pub fn faults_waiting(&self) -> usize {
+        self.faults.waiting()
+    }
+
+    /// Breaks off the connection of every running watch that matches; says how many.
+    pub fn cut_watches(&self, matching: &Matching) -> usize {
+        self.faults.cut_watches(matching)
+    }
+
+    /// From now on, watches that match say nothing, as if their connections were dead.
+    pub fn silence_watches(&self, matching: Matching) {
+        self.faults.silence_watches(matching);
+    }
+
+    /// Every silenced watch goes on where it was.
+    pub fn end_silence(&self) {
+        self.faults.end_silence();
+    }
+
+    /// Forgets the past, as etcd does when it is compacted: watches, continue tokens and lists of an
+    /// earlier version get `410 Expired`.
+    pub fn expire_history(&self) {
+        self.store.forget_history();
     }
 
     /// Stops serving: watches end at once, other requests may finish.

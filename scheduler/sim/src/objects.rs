@@ -18,7 +18,8 @@ use crate::json::{
 use crate::pod;
 use crate::refusal::Refusal;
 use crate::request::Target;
-use crate::store::{Key, Next, Store};
+use crate::store::{Next, Store};
+use crate::stored::Key;
 
 /// As in the real server: room for the random part of a generated name.
 const GENERATED_PREFIX_MAX: usize = 58;

@@ -1,4 +1,4 @@
-//! Merge patch, strategic merge patch, and the merge of server-side apply.
+//! JSON patch, merge patch, strategic merge patch, and the merge of server-side apply.
 //!
 //! Apply keeps no record of who owns which field: a field that one applied earlier and leaves out
 //! now stays.
@@ -8,10 +8,12 @@ use serde_json::Value;
 use crate::catalog::ResourceType;
 use crate::custom;
 use crate::json::as_map;
+use crate::json_patch::{self, Operation};
 use crate::refusal::Refusal;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PatchKind {
+    Json,
     Merge,
     Strategic,
     Apply,
@@ -23,11 +25,7 @@ impl PatchKind {
             "application/merge-patch+json" => Self::Merge,
             "application/strategic-merge-patch+json" if ty.custom.is_none() => Self::Strategic,
             "application/apply-patch+yaml" | "application/apply-patch+json" => Self::Apply,
-            "application/json-patch+json" => {
-                let why = "JSON patch is not part of this in-memory model: \
-                           use a merge patch, a strategic merge patch or server-side apply";
-                return Err(Refusal::unsupported_media_type(why));
-            }
+            "application/json-patch+json" => Self::Json,
             other => {
                 let why = format!("a {} cannot be patched with \"{other}\"", ty.kind);
                 return Err(Refusal::unsupported_media_type(why));
@@ -38,26 +36,38 @@ impl PatchKind {
 
     pub fn verb(self) -> &'static str {
         match self {
-            Self::Merge | Self::Strategic => "patch",
+            Self::Json | Self::Merge | Self::Strategic => "patch",
             Self::Apply => "apply",
         }
     }
 }
 
-/// `object` with `patch` applied.
-pub(crate) fn patched(kind: PatchKind, ty: &ResourceType, object: &Value, patch: &Value) -> Value {
-    let mut result = object.clone();
-    match kind {
-        PatchKind::Merge => merge(&mut result, patch),
-        PatchKind::Strategic | PatchKind::Apply => {
-            let knowledge = match &ty.custom {
-                Some(custom) => Knowledge::Schema(Some(&custom.schema)),
-                None => Knowledge::Builtin,
-            };
-            merge_maps(&mut result, patch, knowledge);
+/// What a request wants to change.
+#[derive(Debug)]
+pub(crate) enum Patch {
+    Json(Vec<Operation>),
+    Merge(Value),
+    /// Strategic or applied: with knowledge of lists.
+    Keyed(Value),
+}
+
+impl Patch {
+    /// `object` with this applied.
+    pub fn applied_to(&self, ty: &ResourceType, object: &Value) -> Result<Value, Refusal> {
+        let mut result = object.clone();
+        match self {
+            Self::Json(operations) => json_patch::apply(&mut result, operations)?,
+            Self::Merge(patch) => merge(&mut result, patch),
+            Self::Keyed(patch) => {
+                let knowledge = match &ty.custom {
+                    Some(custom) => Knowledge::Schema(Some(&custom.schema)),
+                    None => Knowledge::Builtin,
+                };
+                merge_maps(&mut result, patch, knowledge);
+            }
         }
+        Ok(result)
     }
-    result
 }
 
 /// How two versions of a list become one.

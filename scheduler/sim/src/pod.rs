@@ -6,7 +6,8 @@ use crate::catalog::{Catalog, ResourceType, Rules};
 use crate::json::{as_map, default, list, metadata, section, text};
 use crate::objects::now;
 use crate::refusal::Refusal;
-use crate::store::{Key, Store};
+use crate::store::Store;
+use crate::stored::Key;
 
 /// What an update of a Pod may change.
 const MAY_CHANGE: &str = "pod updates may not change fields other than \

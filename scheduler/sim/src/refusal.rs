@@ -17,15 +17,22 @@ pub(crate) struct Refusal {
     reason: &'static str,
     message: String,
     details: Option<Value>,
+    /// With an expired list: how to go on nevertheless.
+    continue_token: String,
 }
 
 impl Refusal {
     fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: None }
+        Self { code, reason, message: message.into(), details: None, continue_token: String::new() }
     }
 
     fn detailed(mut self, details: Value) -> Self {
         self.details = Some(details);
+        self
+    }
+
+    pub fn continued_by(mut self, token: String) -> Self {
+        self.continue_token = token;
         self
     }
 
@@ -76,16 +83,14 @@ impl Refusal {
 
     /// One field is wrong: `why` starts with the kind of mistake, as in `Required value`.
     pub fn invalid(ty: &ResourceType, name: &str, field: &str, why: &str) -> Self {
-        let cause = match why.split(':').next().unwrap_or_default() {
-            "Required value" => "FieldValueRequired",
-            "Forbidden" => "FieldValueForbidden",
-            "Unsupported value" => "FieldValueNotSupported",
-            _ => "FieldValueInvalid",
-        };
+        Self::invalid_fields(ty, name, &[(field, why.to_owned())])
+    }
+
+    /// Several fields are wrong.
+    pub fn invalid_fields(ty: &ResourceType, name: &str, wrong: &[(&str, String)]) -> Self {
         let kind = ty.qualified_kind();
-        let message = format!("{kind} \"{name}\" is invalid: {field}: {why}");
-        let causes = json!([{ "reason": cause, "message": why, "field": field }]);
-        let mut details = json!({ "kind": ty.kind, "causes": causes });
+        let message = format!("{kind} \"{name}\" is invalid: {}", complaints(wrong));
+        let mut details = json!({ "kind": ty.kind, "causes": causes(wrong) });
         if !name.is_empty() {
             details["name"] = json!(name);
         }
@@ -93,6 +98,56 @@ impl Refusal {
             details["group"] = json!(ty.group);
         }
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).detailed(details)
+    }
+
+    /// Options of a request that do not go together. `kind` is what the real server calls them.
+    pub fn invalid_options(kind: &str, wrong: &[(&str, String)]) -> Self {
+        let group = "meta.k8s.io";
+        let message = format!("{kind}.{group} \"\" is invalid: {}", complaints(wrong));
+        let details = json!({ "group": group, "kind": kind, "causes": causes(wrong) });
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).detailed(details)
+    }
+
+    /// A JSON patch that is well formed, but not for this object.
+    pub fn patch_does_not_apply(why: &str) -> Self {
+        let message =
+            format!("the server rejected our request due to an error in our request: {why}");
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).detailed(json!({}))
+    }
+
+    pub fn too_many_operations(operations_max: usize, operations: usize) -> Self {
+        let message = format!(
+            "Request entity too large: The allowed maximum operations in a JSON patch is \
+             {operations_max}, got {operations}"
+        );
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
+    }
+
+    /// A fault that a test asked for.
+    pub fn on_purpose(code: u16) -> Self {
+        let code = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let reason = match code.as_u16() {
+            400 => "BadRequest",
+            401 => "Unauthorized",
+            403 => "Forbidden",
+            404 => "NotFound",
+            405 => "MethodNotAllowed",
+            409 => "Conflict",
+            410 => "Expired",
+            413 => "RequestEntityTooLarge",
+            415 => "UnsupportedMediaType",
+            422 => "Invalid",
+            429 => "TooManyRequests",
+            500 => "InternalError",
+            503 => "ServiceUnavailable",
+            504 => "Timeout",
+            _ => "",
+        };
+        let refusal = Self::new(code, reason, "a fault on purpose");
+        match code.as_u16() {
+            429 | 503 | 504 => refusal.detailed(json!({ "retryAfterSeconds": 1 })),
+            _ => refusal,
+        }
     }
 
     /// A wrong query parameter or option of a request.
@@ -183,14 +238,50 @@ impl Refusal {
         if let Some(details) = &self.details {
             status["details"] = details.clone();
         }
+        if !self.continue_token.is_empty() {
+            status["metadata"]["continue"] = json!(self.continue_token);
+        }
         status
     }
 }
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        json_response(self.code, &self.status())
+        let mut response = json_response(self.code, &self.status());
+        let pause = self.details.as_ref().and_then(|details| details.get("retryAfterSeconds"));
+        if let Some(seconds) = pause.and_then(Value::as_u64) {
+            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+        }
+        response
     }
+}
+
+/// Several complaints as the real server puts them into one sentence: each once, in brackets.
+fn complaints(wrong: &[(&str, String)]) -> String {
+    let mut all: Vec<String> = Vec::new();
+    for (field, why) in wrong {
+        let complaint = format!("{field}: {why}");
+        if !all.contains(&complaint) {
+            all.push(complaint);
+        }
+    }
+    match all.as_slice() {
+        [one] => one.clone(),
+        several => format!("[{}]", several.join(", ")),
+    }
+}
+
+fn causes(wrong: &[(&str, String)]) -> Value {
+    let cause = |(field, why): &(&str, String)| {
+        let reason = match why.split(':').next().unwrap_or_default() {
+            "Required value" => "FieldValueRequired",
+            "Forbidden" => "FieldValueForbidden",
+            "Unsupported value" => "FieldValueNotSupported",
+            _ => "FieldValueInvalid",
+        };
+        json!({ "reason": reason, "message": why, "field": field })
+    };
+    wrong.iter().map(cause).collect()
 }
 
 pub(crate) fn json_response(code: StatusCode, body: &Value) -> Response {

@@ -13,9 +13,10 @@ use crate::custom::PrinterColumn;
 use crate::events;
 use crate::json::text;
 use crate::jsonpath::plain;
+use crate::pages::Page;
 use crate::refusal::Refusal;
 use crate::request::Form;
-use crate::store::Stored;
+use crate::stored::Stored;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Renderer {
@@ -49,12 +50,15 @@ impl Renderer {
         }
     }
 
-    pub fn list(&self, objects: &[Arc<Stored>], revision: u64) -> Result<Bytes, Refusal> {
+    pub fn list(&self, page: &Page) -> Result<Bytes, Refusal> {
+        let objects = &page.objects;
         if self.form == Form::Table {
             let now = Timestamp::now();
             let rows = objects.iter().map(|object| Ok(self.row(&object.value()?, now)));
             let rows = rows.collect::<Result<Vec<_>, Refusal>>()?;
-            return Ok(self.table(&rows, revision).to_string().into());
+            let mut table = self.table(&rows, page.revision);
+            table["metadata"] = list_metadata(page);
+            return Ok(table.to_string().into());
         }
         let (kind, api_version) = match self.form {
             Form::Metadata => ("PartialObjectMetadataList".to_owned(), META_V1.to_owned()),
@@ -62,7 +66,8 @@ impl Renderer {
         };
         let head = format!(
             "{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\
-             \"metadata\":{{\"resourceVersion\":\"{revision}\"}},\"items\":["
+             \"metadata\":{},\"items\":[",
+            list_metadata(page)
         );
         let size: usize = objects.iter().map(|object| object.json.len() + 1).sum();
         let mut bytes = Vec::with_capacity(head.len() + size + 2);
@@ -142,6 +147,17 @@ impl Renderer {
             _ => json!({ "cells": cells, "object": partial_metadata(object) }),
         }
     }
+}
+
+fn list_metadata(page: &Page) -> Value {
+    let mut metadata = json!({ "resourceVersion": page.revision.to_string() });
+    if !page.next.is_empty() {
+        metadata["continue"] = json!(page.next);
+    }
+    if let Some(remaining) = page.remaining {
+        metadata["remainingItemCount"] = json!(remaining);
+    }
+    metadata
 }
 
 const META_V1: &str = "meta.k8s.io/v1";

@@ -89,13 +89,16 @@ fn decode(segment: &str) -> Result<String, Refusal> {
     String::from_utf8(bytes).map_err(|_| bad())
 }
 
-/// The query of a request, as far as the model obeys it. `limit` is not obeyed: every list is
-/// complete, which the API allows.
+/// The query of a request, as far as the model obeys it.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
     pub label_selector: String,
     pub field_selector: String,
     pub resource_version: String,
+    /// `resourceVersionMatch`: `Exact`, `NotOlderThan` or nothing.
+    pub version_match: String,
+    /// Never zero: that is no limit.
+    pub limit: Option<usize>,
     pub watch: bool,
     pub bookmarks: bool,
     pub initial_events: Option<bool>,
@@ -116,6 +119,12 @@ impl Options {
                 "labelSelector" => options.label_selector = value,
                 "fieldSelector" => options.field_selector = value,
                 "resourceVersion" => options.resource_version = value,
+                "resourceVersionMatch" => options.version_match = value,
+                "limit" => {
+                    let limit: i64 =
+                        value.parse().map_err(|_| not_a("whole number", &key, &value))?;
+                    options.limit = usize::try_from(limit).ok().filter(|limit| *limit > 0);
+                }
                 "watch" => options.watch = flag(&key, &value)?,
                 "allowWatchBookmarks" => options.bookmarks = flag(&key, &value)?,
                 "sendInitialEvents" => options.initial_events = Some(flag(&key, &value)?),
@@ -138,9 +147,60 @@ impl Options {
         match self.resource_version.as_str() {
             "" | "0" => Ok(None),
             text => text.parse().map(Some).map_err(|_| {
-                Refusal::bad_request(format!("resourceVersion: Invalid value: \"{text}\""))
+                let why = "strconv.ParseUint: parsing";
+                Refusal::bad_request(format!(
+                    "invalid resource version: resourceVersion: Invalid value: \"{text}\": \
+                     {why} \"{text}\": invalid syntax"
+                ))
             }),
         }
+    }
+
+    /// Which combinations of options a list or a watch may have.
+    pub fn check_for_reading(&self) -> Result<(), Refusal> {
+        let mut wrong = Vec::new();
+        let matching = self.version_match.as_str();
+        let mut forbid = |field: &'static str, why: &str| {
+            wrong.push((field, format!("Forbidden: {why}")));
+        };
+        if self.watch {
+            if self.initial_events.is_some() && matching != "NotOlderThan" {
+                let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+                forbid("resourceVersionMatch", why);
+            }
+            if !matching.is_empty() && self.initial_events.is_none() {
+                let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents \
+                           is provided";
+                forbid("resourceVersionMatch", why);
+            }
+        } else {
+            if !matching.is_empty() && self.resource_version.is_empty() {
+                let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+                forbid("resourceVersionMatch", why);
+            }
+            if !matching.is_empty() && !self.continue_token.is_empty() {
+                let why = "resourceVersionMatch is forbidden when continue is provided";
+                forbid("resourceVersionMatch", why);
+            }
+            if matching == "Exact" && self.resource_version == "0" {
+                let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+                forbid("resourceVersionMatch", why);
+            }
+            if self.initial_events.is_some() {
+                forbid("sendInitialEvents", "sendInitialEvents is forbidden for list");
+            }
+        }
+        let known: &[&str] =
+            if self.watch { &["NotOlderThan"] } else { &["Exact", "NotOlderThan", ""] };
+        if !matching.is_empty() && !known.contains(&matching) {
+            let known: Vec<String> = known.iter().map(|it| format!("\"{it}\"")).collect();
+            let why = format!(
+                "Unsupported value: \"{matching}\": supported values: {}",
+                known.join(", ")
+            );
+            wrong.push(("resourceVersionMatch", why));
+        }
+        if wrong.is_empty() { Ok(()) } else { Err(Refusal::invalid_options("ListOptions", &wrong)) }
     }
 }
 

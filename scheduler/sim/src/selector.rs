@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::catalog::ResourceType;
 use crate::refusal::Refusal;
-use crate::store::Stored;
+use crate::stored::Stored;
 
 /// What a request wants to see of one resource type.
 #[derive(Debug, Clone, Default)]
@@ -64,6 +64,18 @@ impl Filter {
     pub fn with_name(mut self, name: &str) -> Self {
         self.fields.push(FieldTerm { place: Place::Name, equal: true, value: name.to_owned() });
         self
+    }
+
+    /// Whether it leaves anything out but what is in other namespaces.
+    pub fn selects(&self) -> bool {
+        !self.labels.is_empty() || !self.fields.is_empty()
+    }
+
+    /// Whether it asks for one object by its full name.
+    pub fn is_single(&self, ty: &ResourceType) -> bool {
+        let is_name = |term: &FieldTerm| matches!(term.place, Place::Name) && term.equal;
+        let by_name = self.fields.iter().any(is_name);
+        by_name && (!ty.namespaced || self.namespace.is_some())
     }
 
     pub fn matches(&self, object: &Stored) -> bool {

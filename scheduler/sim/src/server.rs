@@ -5,17 +5,21 @@ use std::sync::Arc;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use futures::stream;
 use http::request::Parts;
 use http::{Method, StatusCode};
 use tokio::sync::{Semaphore, watch};
 
 use crate::catalog::{Catalog, Rules};
 use crate::discovery;
+use crate::faults::{self, Described, Fault, Faults, Verb};
+use crate::pages;
 use crate::refusal::{Refusal, raw_json_response};
 use crate::render::Renderer;
 use crate::request::{self, Form, Options, Target};
 use crate::selector::Filter;
-use crate::store::{Key, Store};
+use crate::store::Store;
+use crate::stored::Key;
 use crate::{watch as watching, write};
 
 /// As in the real server.
@@ -29,15 +33,22 @@ pub(crate) struct Server {
     pub store: Arc<Store>,
     stopping: watch::Receiver<bool>,
     watches: Arc<Semaphore>,
+    faults: Arc<Faults>,
 }
 
 impl Server {
-    pub fn new(catalog: Arc<Catalog>, store: Arc<Store>, stopping: watch::Receiver<bool>) -> Self {
-        Self { catalog, store, stopping, watches: Arc::new(Semaphore::new(WATCHES_MAX)) }
+    pub fn new(
+        catalog: Arc<Catalog>,
+        store: Arc<Store>,
+        faults: Arc<Faults>,
+        stopping: watch::Receiver<bool>,
+    ) -> Self {
+        Self { catalog, store, stopping, watches: Arc::new(Semaphore::new(WATCHES_MAX)), faults }
     }
 
     /// The answer to a read: a list, a watch or one object.
     fn read(&self, target: &Target, options: &Options, form: Form) -> Result<Response, Refusal> {
+        options.check_for_reading()?;
         let renderer = Renderer::new(target.ty, form, &options.include_object);
         let labels = &options.label_selector;
         let filter =
@@ -62,16 +73,8 @@ impl Server {
         renderer: &Renderer,
         filter: &Filter,
     ) -> Result<Response, Refusal> {
-        if !options.continue_token.is_empty() {
-            let why = "The provided continue parameter is unknown: lists are never cut here";
-            return Err(Refusal::expired(why));
-        }
-        let (mut objects, revision) = self.store.list(target.ty, filter.namespace.as_deref());
-        if let Some(asked) = options.revision()?.filter(|asked| *asked > revision) {
-            return Err(Refusal::resource_version_too_large(asked, revision));
-        }
-        objects.retain(|object| filter.matches(object));
-        let body = renderer.list(&objects, revision)?;
+        let page = pages::page(&self.store, target.ty, filter, options)?;
+        let body = renderer.list(&page)?;
         Ok(raw_json_response(StatusCode::OK, Body::from(body)))
     }
 
@@ -85,8 +88,9 @@ impl Server {
         let permit = self.watches.clone().try_acquire_owned().map_err(|_| {
             Refusal::too_many_requests(format!("there are {WATCHES_MAX} watches already"))
         })?;
-        let stopping = self.stopping.clone();
-        watching::respond(&self.store, target.ty, renderer, filter, options, stopping, permit)
+        let attended = self.faults.attend(Described::new(Verb::Watch, target));
+        let terms = watching::Terms { stopping: self.stopping.clone(), attended, _permit: permit };
+        watching::respond(&self.store, target.ty, renderer, filter, options, terms)
     }
 
     async fn answer(&self, parts: &Parts, body: &Bytes) -> Result<Response, Refusal> {
@@ -99,13 +103,26 @@ impl Server {
         };
         check_served(&target, &parts.method)?;
         let options = Options::parse(&parts.uri)?;
-        let form = Form::from_accept(&parts.headers);
-        if parts.method == Method::GET {
-            return self.read(&target, &options, form);
+        let described = Described::new(verb(&parts.method, &target, &options), &target);
+        let fault = self.faults.take(&described);
+        match fault {
+            Some(Fault::Refuse(code)) => return Err(Refusal::on_purpose(code)),
+            Some(Fault::Delay(time)) => tokio::time::sleep(time).await,
+            Some(Fault::LoseReply) | None => {}
         }
-        let content_type = request::content_type(&parts.headers);
-        let write = write::Write { server: self, target, options, form, content_type, body };
-        write.answer(&parts.method).await
+        let form = Form::from_accept(&parts.headers);
+        let answer = if parts.method == Method::GET {
+            self.read(&target, &options, form)
+        } else {
+            let content_type = request::content_type(&parts.headers);
+            let write = write::Write { server: self, target, options, form, content_type, body };
+            write.answer(&parts.method).await
+        };
+        if fault == Some(Fault::LoseReply) {
+            let nothing = stream::once(async { Err::<Bytes, _>(faults::broken_off()) });
+            return Ok(Response::new(Body::from_stream(nothing)));
+        }
+        answer
     }
 }
 
@@ -120,6 +137,19 @@ pub(crate) async fn handle(State(server): State<Arc<Server>>, request: Request) 
         tracing::debug!(method = %parts.method, uri = %parts.uri, status = %refusal.status(), "refused");
         refusal.into_response()
     })
+}
+
+fn verb(method: &Method, target: &Target, options: &Options) -> Verb {
+    match (method.as_str(), target.name.is_some()) {
+        ("GET", _) if options.watch => Verb::Watch,
+        ("GET", true) => Verb::Get,
+        ("GET", false) => Verb::List,
+        ("POST", _) => Verb::Create,
+        ("PUT", _) => Verb::Update,
+        ("PATCH", _) => Verb::Patch,
+        (_, true) => Verb::Delete,
+        (_, false) => Verb::DeleteCollection,
+    }
 }
 
 /// Whether the path and method mean something that the model does.

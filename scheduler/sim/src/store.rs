@@ -8,15 +8,15 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use axum::body::Bytes;
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::catalog::{Catalog, ResourceType, Rules};
 use crate::history::{Change, ChangeKind, History};
-use crate::json::{list, metadata, text};
+use crate::json::list;
 use crate::refusal::Refusal;
+use crate::stored::{Key, Stored, stored};
 
 /// How many writes the log keeps: enough for a run of 30,000 Pods with four writes each.
 pub const WRITE_LOG_MAX: usize = 131_072;
@@ -26,39 +26,6 @@ const EVENT_OBJECTS_MAX: usize = 20_000;
 const UPDATE_ATTEMPTS_MAX: usize = 1_000;
 /// What the model may hold; etcd has such a limit too.
 const STORED_BYTES_MAX: usize = 4 << 30;
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Key {
-    /// Empty for cluster-wide types.
-    pub namespace: String,
-    pub name: String,
-}
-
-impl Key {
-    pub fn new(namespace: &str, name: &str) -> Self {
-        Self { namespace: namespace.to_owned(), name: name.to_owned() }
-    }
-}
-
-/// One state of one object.
-#[derive(Debug)]
-pub(crate) struct Stored {
-    pub key: Key,
-    pub uid: String,
-    pub revision: u64,
-    pub json: Bytes,
-    pub labels: BTreeMap<String, String>,
-    /// In the order of [`ResourceType::fields`].
-    pub fields: Vec<String>,
-    /// Has a deletionTimestamp.
-    pub terminating: bool,
-}
-
-impl Stored {
-    pub fn value(&self) -> Result<Value, Refusal> {
-        serde_json::from_slice(&self.json).map_err(|err| Refusal::internal(err.to_string()))
-    }
-}
 
 /// One accepted write, for checkers in tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,6 +94,20 @@ struct Shelf {
     arrivals: VecDeque<Key>,
 }
 
+impl Shelf {
+    /// What lies in a namespace, or everything, in the order of lists.
+    fn of_namespace(&self, namespace: Option<&str>) -> impl Iterator<Item = &Arc<Stored>> {
+        let first = Key::new(namespace.unwrap_or_default(), "");
+        let objects = match namespace {
+            None => self.objects.range(..),
+            Some(_) => self.objects.range(first..),
+        };
+        objects
+            .take_while(move |(key, _)| namespace.is_none_or(|it| it == key.namespace))
+            .map(|(_, object)| object)
+    }
+}
+
 impl Store {
     pub fn new(catalog: Arc<Catalog>) -> Self {
         let mut state = State::default();
@@ -155,16 +136,42 @@ impl Store {
     /// Every object of a namespace, or of all, and the version at which this was the truth.
     pub fn list(&self, ty: &ResourceType, namespace: Option<&str>) -> (Vec<Arc<Stored>>, u64) {
         let state = self.state.lock();
-        let objects = &state.shelves[ty.shelf].objects;
-        let found = match namespace {
-            None => objects.values().cloned().collect(),
-            Some(namespace) => {
-                let of_namespace = objects.range(Key::new(namespace, "")..);
-                let of_namespace = of_namespace.take_while(|(key, _)| key.namespace == namespace);
-                of_namespace.map(|(_, object)| object.clone()).collect()
-            }
-        };
-        (found, state.revision)
+        (state.shelves[ty.shelf].of_namespace(namespace).cloned().collect(), state.revision)
+    }
+
+    /// The same as it was at `revision`; `None` if that is no longer remembered.
+    pub fn list_at(
+        &self,
+        ty: &ResourceType,
+        namespace: Option<&str>,
+        revision: u64,
+    ) -> Result<Option<Vec<Arc<Stored>>>, Refusal> {
+        let state = self.state.lock();
+        if revision > state.revision {
+            return Err(Refusal::resource_version_too_large(revision, state.revision));
+        }
+        let kept = &state.shelves[ty.shelf];
+        let Some(later) = kept.history.since(revision) else { return Ok(None) };
+        let now = kept.of_namespace(namespace);
+        let mut objects: BTreeMap<&Key, &Arc<Stored>> =
+            now.map(|object| (&object.key, object)).collect();
+        let is_inside = |key: &Key| namespace.is_none_or(|namespace| key.namespace == namespace);
+        for change in later.rev().filter(|change| is_inside(&change.object.key)) {
+            match &change.before {
+                Some(before) => objects.insert(&before.key, before),
+                None => objects.remove(&change.object.key),
+            };
+        }
+        Ok(Some(objects.into_values().cloned().collect()))
+    }
+
+    /// Forgets the past: who asks for it has to list again.
+    pub fn forget_history(&self) {
+        let mut state = self.state.lock();
+        let revision = state.revision;
+        for shelf in &mut state.shelves {
+            shelf.history.forget(revision);
+        }
     }
 
     /// Changes after `revision`, and the version up to which nothing is missing.
@@ -354,34 +361,5 @@ impl Store {
         });
         self.bells[ty.shelf].send_replace(revision);
         object
-    }
-}
-
-/// The stored form of `value` at `revision`.
-fn stored(ty: &ResourceType, key: &Key, mut value: Value, revision: u64) -> Stored {
-    metadata(&mut value).insert("resourceVersion".to_owned(), json!(revision.to_string()));
-    let labels = value.pointer("/metadata/labels").and_then(Value::as_object);
-    let labels = labels
-        .into_iter()
-        .flatten()
-        .filter_map(|(key, value)| value.as_str().map(|value| (key.clone(), value.to_owned())));
-    Stored {
-        key: key.clone(),
-        uid: text(&value, "/metadata/uid").to_owned(),
-        revision,
-        labels: labels.collect(),
-        fields: ty.field_pointers.iter().map(|field| field_text(&value, field)).collect(),
-        terminating: !text(&value, "/metadata/deletionTimestamp").is_empty(),
-        json: Bytes::from(value.to_string()),
-    }
-}
-
-fn field_text(value: &Value, pointer: &str) -> String {
-    match value.pointer(pointer) {
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
-        // The only selectable truth value that is usually left out.
-        None if pointer == "/spec/unschedulable" => "false".to_owned(),
-        None => String::new(),
     }
 }

@@ -1,7 +1,7 @@
 //! Watches: a position in a type's history, turned into a stream of events.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,13 +14,15 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
 use crate::catalog::ResourceType;
+use crate::faults::{self, Attended, Order};
 use crate::history::{Change, ChangeKind};
 use crate::json::metadata;
 use crate::refusal::{Refusal, raw_json_response};
 use crate::render::Renderer;
 use crate::request::Options;
 use crate::selector::Filter;
-use crate::store::{Store, Stored};
+use crate::store::Store;
+use crate::stored::Stored;
 
 /// How long a watch lasts if the client does not say; the real server takes 30 to 60 minutes.
 const DURATION_DEFAULT: Duration = Duration::from_mins(30);
@@ -29,6 +31,13 @@ const BOOKMARK_INTERVAL: Duration = Duration::from_mins(1);
 /// Events taken under one lock and sent as one chunk.
 const BATCH_MAX: usize = 256;
 
+/// What ends a watch from outside.
+pub(crate) struct Terms {
+    pub stopping: watch::Receiver<bool>,
+    pub attended: Attended,
+    pub _permit: OwnedSemaphorePermit,
+}
+
 /// The answer to a watch: a stream that ends at its time-out, at `stopping`, or with an error event.
 pub(crate) fn respond(
     store: &Arc<Store>,
@@ -36,8 +45,7 @@ pub(crate) fn respond(
     renderer: Renderer,
     filter: Filter,
     options: &Options,
-    stopping: watch::Receiver<bool>,
-    permit: OwnedSemaphorePermit,
+    terms: Terms,
 ) -> Result<Response, Refusal> {
     let asked = options.revision()?;
     let wants_state = options.initial_events.unwrap_or(asked.is_none());
@@ -58,16 +66,15 @@ pub(crate) fn respond(
         initial_end: wants_state && options.initial_events.is_some() && options.bookmarks,
         cursor,
         bell,
-        stopping,
+        terms,
         bookmarks: options.bookmarks,
         next_bookmark: now + BOOKMARK_INTERVAL,
         deadline: now + options.timeout.unwrap_or(DURATION_DEFAULT).min(DURATION_DEFAULT),
         over: false,
-        _permit: permit,
     };
     let chunks = stream::unfold(watcher, |mut watcher| async move {
         let chunk = watcher.next_chunk().await?;
-        Some((Ok::<_, Infallible>(chunk), watcher))
+        Some((chunk, watcher))
     });
     Ok(raw_json_response(StatusCode::OK, Body::from_stream(chunks)))
 }
@@ -83,20 +90,30 @@ struct Watcher {
     /// Everything up to this version has been sent or did not concern this watch.
     cursor: u64,
     bell: watch::Receiver<u64>,
-    stopping: watch::Receiver<bool>,
+    terms: Terms,
     bookmarks: bool,
     next_bookmark: Instant,
     deadline: Instant,
     over: bool,
-    _permit: OwnedSemaphorePermit,
 }
 
 impl Watcher {
     /// The next events; `None` when the watch is over.
-    async fn next_chunk(&mut self) -> Option<Bytes> {
+    async fn next_chunk(&mut self) -> Option<io::Result<Bytes>> {
         loop {
-            if self.over || *self.stopping.borrow() || Instant::now() >= self.deadline {
+            if self.over || *self.terms.stopping.borrow() || Instant::now() >= self.deadline {
                 return None;
+            }
+            match self.terms.attended.order() {
+                Order::Speak => {}
+                Order::BreakOff => {
+                    self.over = true;
+                    return Some(Err(faults::broken_off()));
+                }
+                Order::BeSilent => {
+                    self.wait_in_silence().await;
+                    continue;
+                }
             }
             let mut chunk = Vec::new();
             let result = if self.initial.is_empty() && !self.initial_end {
@@ -108,7 +125,7 @@ impl Watcher {
             match result {
                 Err(refusal) => {
                     self.over = true;
-                    return Some(event("ERROR", refusal.status().to_string().as_bytes()));
+                    return Some(Ok(event("ERROR", refusal.status().to_string().as_bytes())));
                 }
                 Ok(more) if chunk.is_empty() => {
                     if !more {
@@ -118,7 +135,7 @@ impl Watcher {
                 Ok(_) => {}
             }
             if !chunk.is_empty() {
-                return Some(chunk.into());
+                return Some(Ok(chunk.into()));
             }
         }
     }
@@ -180,13 +197,25 @@ impl Watcher {
     async fn wait(&mut self, chunk: &mut Vec<u8>) {
         tokio::select! {
             _ = self.bell.changed() => {}
-            stopped = self.stopping.changed() => self.over |= stopped.is_err(),
+            () = self.terms.attended.changed() => {}
+            stopped = self.terms.stopping.changed() => self.over |= stopped.is_err(),
             () = tokio::time::sleep_until(self.deadline) => {}
             () = tokio::time::sleep_until(self.next_bookmark), if self.bookmarks => {
                 self.next_bookmark = Instant::now() + BOOKMARK_INTERVAL;
                 let bookmark = self.renderer.bookmark(self.cursor, false);
                 chunk.extend(event("BOOKMARK", bookmark.to_string().as_bytes()));
             }
+        }
+    }
+}
+
+impl Watcher {
+    /// As a dead connection: nothing comes, whatever happens.
+    async fn wait_in_silence(&mut self) {
+        tokio::select! {
+            () = self.terms.attended.changed() => {}
+            stopped = self.terms.stopping.changed() => self.over |= stopped.is_err(),
+            () = tokio::time::sleep_until(self.deadline) => {}
         }
     }
 }

@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 use crate::catalog::Rules;
 use crate::events;
 use crate::json::{list, metadata, text};
+use crate::json_patch;
 use crate::objects;
-use crate::patch::{PatchKind, patched};
+use crate::pages::Page;
+use crate::patch::{Patch, PatchKind};
 use crate::pod;
 use crate::protobuf;
 use crate::refusal::{Refusal, json_response, raw_json_response};
@@ -17,7 +19,8 @@ use crate::render::Renderer;
 use crate::request::{self, Form, Options, Target};
 use crate::selector::Filter;
 use crate::server::Server;
-use crate::store::{Action, Key, Next, Stored, Written};
+use crate::store::{Action, Next, Written};
+use crate::stored::{Key, Stored};
 
 /// Objects removed by one request before others get a turn.
 const DELETIONS_AT_ONCE: usize = 100;
@@ -131,6 +134,9 @@ impl Write<'_> {
     fn patch(&self) -> Result<Response, Refusal> {
         let ty = self.target.ty;
         let kind = PatchKind::from_content_type(self.content_type, ty)?;
+        if kind == PatchKind::Json {
+            return self.carry_out(kind, &Patch::Json(json_patch::parse(self.body)?));
+        }
         let mut patch = self.parsed_body().map_err(|err| err.in_context("error decoding patch"))?;
         if kind == PatchKind::Apply {
             if self.options.field_manager.is_empty() {
@@ -149,10 +155,19 @@ impl Write<'_> {
                 return self.create(patch, "apply");
             }
         }
+        let patch = match kind {
+            PatchKind::Merge => Patch::Merge(patch),
+            _ => Patch::Keyed(patch),
+        };
+        self.carry_out(kind, &patch)
+    }
+
+    fn carry_out(&self, kind: PatchKind, patch: &Patch) -> Result<Response, Refusal> {
+        let ty = self.target.ty;
         let written = self.update(kind.verb(), |old| {
             let mut shown = old.clone();
             events::to_shown(ty, &mut shown);
-            let new = patched(kind, ty, &shown, &patch);
+            let new = patch.applied_to(ty, &shown)?;
             let uid = text(&new, "/metadata/uid");
             if uid != text(old, "/metadata/uid") {
                 let why = format!("Invalid value: \"{uid}\": field is immutable");
@@ -298,7 +313,8 @@ impl Write<'_> {
         }
         store.sweep_namespace(self.target.namespace_key());
         let renderer = Renderer::new(ty, Form::Object, "");
-        let body = renderer.list(&deleted, revision)?;
+        let page = Page { objects: deleted, revision, ..Page::default() };
+        let body = renderer.list(&page)?;
         Ok(raw_json_response(StatusCode::OK, Body::from(body)))
     }
 

@@ -6,7 +6,9 @@
 mod binding;
 mod custom_resources;
 mod events;
+mod faults;
 mod objects;
+mod pages;
 mod patching;
 mod pods;
 mod robustness;
@@ -23,6 +25,7 @@ use sim::ApiServer;
 
 const JSON: &str = "application/json";
 const MERGE: &str = "application/merge-patch+json";
+const JSON_PATCH: &str = "application/json-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 

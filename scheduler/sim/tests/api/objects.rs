@@ -254,7 +254,7 @@ async fn selectors_choose_objects() {
         ("fieldSelector=metadata.namespace!%3Ddefault", vec![]),
         ("fieldSelector=spec.schedulerName%3Dx,status.phase%3DPending", vec!["a", "b"]),
         ("fieldSelector=spec.nodeName%3D&labelSelector=tier%3D1", vec!["a"]),
-        ("limit=1", vec!["a", "b", "c"]),
+        ("limit=2", vec!["a", "b"]),
     ] {
         let list = get(&client, &format!("/api/v1/pods?{query}")).await;
         let items = list["items"].as_array().unwrap().iter();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{APPLY, JSON, MERGE, STRATEGIC, call, call_bytes, get, pod, post, start};
+use crate::{APPLY, JSON, JSON_PATCH, MERGE, STRATEGIC, call, call_bytes, get, pod, post, start};
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
@@ -69,10 +69,6 @@ async fn patches_that_are_not_modelled_say_so() {
     let (_server, client) = start().await;
     post(&client, PODS, pod("a")).await;
     let path = format!("{PODS}/a");
-    let kind = "application/json-patch+json";
-    let (code, status) = call_bytes(&client, "PATCH", &path, kind, b"[]".to_vec()).await;
-    assert_eq!(code, 415);
-    assert!(status["message"].as_str().unwrap().contains("JSON patch"), "{status}");
     assert_eq!(call(&client, "PATCH", &path, "text/plain", json!({})).await.0, 415);
     let lanes = "/apis/example.io/v1/namespaces/default/lanes";
     post(
@@ -83,6 +79,22 @@ async fn patches_that_are_not_modelled_say_so() {
     .await;
     let lane = format!("{lanes}/a");
     assert_eq!(call(&client, "PATCH", &lane, STRATEGIC, json!({})).await.0, 415, "as the real one");
+}
+
+#[tokio::test]
+async fn a_json_patch_changes_all_that_it_names_or_nothing() {
+    let (_server, client) = start().await;
+    post(&client, PODS, pod("a")).await;
+    let path = format!("{PODS}/a");
+    let label = |value: &str| json!({ "op": "add", "path": "/metadata/labels", "value": { "tier": value } });
+    let (code, after) = call(&client, "PATCH", &path, JSON_PATCH, json!([label("1")])).await;
+    assert_eq!((code, &after["metadata"]["labels"]), (200, &json!({ "tier": "1" })));
+    let test = json!({ "op": "test", "path": "/metadata/labels/tier", "value": "9" });
+    let (code, status) = call(&client, "PATCH", &path, JSON_PATCH, json!([label("2"), test])).await;
+    assert_eq!((code, &status["reason"]), (422, &json!("Invalid")));
+    assert_eq!(get(&client, &path).await, after, "a patch that fails changes nothing");
+    let (code, _) = call(&client, "PATCH", &path, JSON_PATCH, json!({ "op": "add" })).await;
+    assert_eq!(code, 400, "not a list of operations");
 }
 
 #[tokio::test]

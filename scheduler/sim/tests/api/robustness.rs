@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use crate::{APPLY, JSON, MERGE, STRATEGIC, call, call_bytes, create_pod, get, pod, post, start};
+use crate::{
+    APPLY, JSON, JSON_PATCH, MERGE, STRATEGIC, call, call_bytes, create_pod, get, pod, post, start,
+};
 
 #[tokio::test]
 async fn garbage_is_refused_politely() {
@@ -32,6 +34,7 @@ async fn garbage_is_refused_politely() {
     let bodies = ODD_BODIES.iter().copied().chain([deep.as_str()]);
     let kinds = [
         JSON,
+        JSON_PATCH,
         MERGE,
         STRATEGIC,
         APPLY,
@@ -134,4 +137,7 @@ const ODD_BODIES: &[&str] = &[
     "{\"spec\":{\"tolerations\":[5]}}",
     "a: [b",
     "- x",
+    "[{\"op\":\"replace\",\"path\":\"\",\"value\":[]}]",
+    "[{\"op\":\"add\",\"path\":\"/metadata\",\"value\":5}]",
+    "[{\"op\":\"move\",\"from\":\"/metadata\",\"path\":\"/spec/x\"}]",
 ];
