@@ -3,8 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use http::Request;
+use kube::{Client, Config};
+use serde_json::json;
+
 use super::{ControlPlane, servers};
-use crate::error::Result;
+use crate::error::{Doing as _, Error, Result};
 use crate::supervised::{Signal, Supervised};
 
 const END_TIME_MAX: Duration = Duration::from_secs(30);
@@ -42,6 +46,18 @@ impl ControlPlane {
             servers::api_server_again(&self.binaries, &files, *port, etcd_url, &self.admin).await?;
         self.restarts.retired.push(std::mem::replace(&mut self.api_server, again));
         Ok(())
+    }
+
+    /// etcd forgets what was before `revision`, as it does every few minutes by itself.
+    pub async fn compact_etcd(&self, revision: &str) -> Result<()> {
+        let doing = "compacting etcd";
+        let url = self.restarts.etcd_url.parse();
+        let url = url.map_err(|problem| Error::malformed(doing, problem))?;
+        let etcd = Client::try_from(Config::new(url)).doing(doing)?;
+        let body = json!({ "revision": revision, "physical": true }).to_string();
+        let request = Request::post("/v3/kv/compaction").body(body.into_bytes());
+        let request = request.map_err(|problem| Error::malformed(doing, problem))?;
+        etcd.request_text(request).await.map(drop).doing(doing)
     }
 
     pub async fn restart_etcd(&mut self) -> Result<()> {

@@ -29,14 +29,14 @@ const BUILTIN: &[Builtin] = &[
     row::<ConfigMap>(&["cm"], Rules::Plain, &[], columns::CONFIG_MAP),
     row::<ServiceAccount>(&["sa"], Rules::Plain, &[], columns::NAME_AND_AGE),
     row::<Secret>(&[], Rules::Secret, &["type"], columns::SECRET),
-    row::<Service>(&["svc"], Rules::Controlled, &[], columns::NAME_AND_AGE),
+    row::<Service>(&["svc"], Rules::Service, &[], columns::NAME_AND_AGE),
     row::<ReplicationController>(&["rc"], Rules::Controlled, &[], columns::NAME_AND_AGE),
     row::<ReplicaSet>(&["rs"], Rules::Controlled, &[], columns::NAME_AND_AGE),
     row::<StatefulSet>(&["sts"], Rules::Controlled, &[], columns::NAME_AND_AGE),
-    row::<PodDisruptionBudget>(&["pdb"], Rules::Controlled, &[], columns::NAME_AND_AGE),
+    row::<PodDisruptionBudget>(&["pdb"], Rules::Budget, &[], columns::NAME_AND_AGE),
     row::<Lease>(&[], Rules::Lease, &[], columns::LEASE),
     row::<NewEvent>(&["ev"], Rules::NewEvent, NEW_EVENT_FIELDS, columns::EVENT),
-    row::<PriorityClass>(&["pc"], Rules::Plain, &[], columns::PRIORITY_CLASS),
+    row::<PriorityClass>(&["pc"], Rules::PriorityClass, &[], columns::PRIORITY_CLASS),
     row::<CustomResourceDefinition>(&["crd", "crds"], Rules::Definition, &[], columns::DEFINITION),
 ];
 
@@ -86,6 +86,10 @@ pub(crate) enum Rules {
     /// A controller works on its spec and answers in its status. There is none here: tests write
     /// the status themselves.
     Controlled,
+    /// The same, with defaults of their own.
+    Service,
+    Budget,
+    PriorityClass,
     Namespace,
     Pod,
     Node,
@@ -146,6 +150,16 @@ impl ResourceType {
         }
     }
 
+    /// Where the real server keeps its objects in etcd.
+    pub fn storage_place(&self) -> String {
+        match self.plural.as_str() {
+            "nodes" => "/registry/minions".to_owned(),
+            "services" => "/registry/services/specs".to_owned(),
+            plural if self.custom.is_some() => format!("/registry/{}/{plural}", self.group),
+            plural => format!("/registry/{plural}"),
+        }
+    }
+
     /// What a `Status` says about one object of this type.
     pub fn details(&self, name: &str) -> Value {
         let mut details = json!({ "name": name, "kind": self.plural });
@@ -166,16 +180,29 @@ impl ResourceType {
 
     /// Whether a `PUT` of something that is not there creates it.
     pub fn is_created_by_put(&self) -> bool {
-        matches!(self.rules, Rules::Lease | Rules::Event | Rules::NewEvent)
+        matches!(self.rules, Rules::Service | Rules::Lease | Rules::Event | Rules::NewEvent)
     }
 
     /// Whether a `PUT` has to say which version it replaces.
     pub fn needs_version(&self) -> bool {
-        matches!(self.rules, Rules::Lease | Rules::Custom)
+        matches!(self.rules, Rules::Lease | Rules::Budget | Rules::Custom)
+    }
+
+    /// Whether the answer to a deletion shows the object, as in the real server.
+    pub fn shows_the_deleted(&self) -> bool {
+        matches!(self.rules, Rules::Pod | Rules::Service) || self.kind == "ServiceAccount"
     }
 
     pub fn has_generation(&self) -> bool {
-        matches!(self.rules, Rules::Controlled | Rules::Pod | Rules::Definition | Rules::Custom)
+        matches!(
+            self.rules,
+            Rules::Controlled
+                | Rules::Budget
+                | Rules::Pod
+                | Rules::PriorityClass
+                | Rules::Definition
+                | Rules::Custom
+        )
     }
 
     /// Whether `object` has the form of this type, as far as Kubernetes' own definition goes.
@@ -267,7 +294,13 @@ impl Builtin {
             namespaced: self.namespaced,
             has_status: matches!(
                 self.rules,
-                Rules::Controlled | Rules::Namespace | Rules::Pod | Rules::Node | Rules::Definition
+                Rules::Controlled
+                    | Rules::Service
+                    | Rules::Budget
+                    | Rules::Namespace
+                    | Rules::Pod
+                    | Rules::Node
+                    | Rules::Definition
             ),
             rules: self.rules,
             fields: owned(self.fields),

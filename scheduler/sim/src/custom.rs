@@ -12,6 +12,8 @@ use crate::patch::ListKind;
 #[derive(Debug)]
 pub(crate) struct CustomType {
     pub schema: Value,
+    /// Rules in CEL, which are not modelled.
+    pub has_rules: bool,
     pub columns: Vec<PrinterColumn>,
 }
 
@@ -27,8 +29,10 @@ impl CustomType {
     pub fn new(version: &CustomResourceDefinitionVersion) -> Self {
         let schema = version.schema.as_ref().and_then(|schema| schema.open_api_v3_schema.as_ref());
         let columns = version.additional_printer_columns.iter().flatten();
+        let schema = serde_json::to_value(schema).unwrap_or_default();
         Self {
-            schema: serde_json::to_value(schema).unwrap_or_default(),
+            has_rules: schema.to_string().contains("x-kubernetes-validations"),
+            schema,
             columns: columns
                 .map(|column| PrinterColumn {
                     name: column.name.clone(),
@@ -164,7 +168,7 @@ mod tests {
     use super::*;
 
     fn custom(schema: Value) -> CustomType {
-        CustomType { schema, columns: Vec::new() }
+        CustomType { schema, has_rules: false, columns: Vec::new() }
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::quantity;
+
 /// The string at a JSON pointer; empty if there is none, as Kubernetes treats absent strings.
 pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
@@ -57,8 +59,8 @@ pub(crate) fn drop_nulls(value: &mut Value) {
     }
 }
 
-/// Quantities may be sent as numbers; everyone reads them as strings.
-pub(crate) fn quantities_to_text(value: &mut Value) {
+/// Quantities may be sent as numbers and in many forms; everyone reads them as strings of one.
+pub(crate) fn unify_quantities(value: &mut Value) {
     const QUANTITIES: [&str; 6] =
         ["requests", "limits", "capacity", "allocatable", "overhead", "sizeLimit"];
     match value {
@@ -66,20 +68,25 @@ pub(crate) fn quantities_to_text(value: &mut Value) {
             for (key, child) in map.iter_mut() {
                 match child {
                     Value::Object(amounts) if QUANTITIES.contains(&key.as_str()) => {
-                        amounts.values_mut().for_each(number_to_text);
+                        amounts.values_mut().for_each(in_one_form);
                     }
-                    Value::Number(_) if key == "sizeLimit" => number_to_text(child),
-                    _ => quantities_to_text(child),
+                    _ if key == "sizeLimit" => in_one_form(child),
+                    _ => unify_quantities(child),
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(quantities_to_text),
+        Value::Array(items) => items.iter_mut().for_each(unify_quantities),
         _ => {}
     }
 }
 
-fn number_to_text(value: &mut Value) {
+fn in_one_form(value: &mut Value) {
     if let Value::Number(number) = value {
         *value = Value::String(number.to_string());
+    }
+    if let Value::String(text) = value
+        && let Some(canonical) = quantity::canonical(text)
+    {
+        *text = canonical;
     }
 }

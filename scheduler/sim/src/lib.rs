@@ -1,22 +1,38 @@
 //! An in-memory model of the Kubernetes API, served over HTTP from within the process.
 //!
 //! Clients (kube-rs, kubectl) work against it with nothing installed. It follows kube-apiserver 1.36
-//! in what a scheduler and its controllers depend on: resourceVersions, watches and their history,
-//! preconditions, status subresources, finalizers, Pod rules, and the Binding as one transaction.
+//! in what a scheduler and its controllers depend on: resourceVersions, lists in pages, watches and their
+//! history, preconditions, every kind of patch, status subresources, finalizers, Pod rules, and the
+//! Binding as one transaction. `e2e/tests/in_memory_api.rs` plays random calls to both and compares
+//! every reply.
 //!
 //! Where it differs, on purpose:
 //! - no authentication, authorization or admission policies, and no TLS;
 //! - no kubelet, so a deleted Pod is gone at once, also when it was bound;
 //! - no controllers but one: a deleted namespace takes its objects along. No garbage collection by
 //!   owner, no node lifecycle (hence no `not-ready` taint on new Nodes), no ServiceAccount tokens;
+//! - Services get no addresses;
 //! - server-side apply merges, but keeps no record of field owners;
-//! - custom resources get defaults and lose unknown fields, but are not validated;
-//! - JSON patch, eviction, protobuf (but for what kubectl sends) and several versions of one custom
-//!   resource are not there, and say so.
+//! - custom resources get defaults and lose unknown fields, but are not validated; of built-in types,
+//!   only what a scheduler trips over is;
+//! - a watch from a version that is yet to come is `410 Expired`, because it can only stem from a
+//!   server that was here before; a list of one is refused at once instead of after three seconds;
+//! - eviction, protobuf (but for what kubectl sends) and several versions of one custom resource are
+//!   not there, and say so.
+//!
+//! And in how it says the same (the names are those of the comparison):
+//! - *empty fields*: the real server shows some that are null or empty, and leaves out others;
+//! - *kinds of items*: each item of a list says its apiVersion and kind;
+//! - *age of lists from the cache*: a list that need not be the latest is the latest nevertheless;
+//! - *differences within a Pod*: a refused change is not shown as a comparison of Go structs;
+//! - *words about what cannot be read*: they are not those of Go's decoders.
+//!
+//! Tests can make it fail on purpose: see [`ApiServer::inject`] and what follows it.
 
 mod catalog;
 mod columns;
 mod custom;
+mod defaults;
 mod discovery;
 mod events;
 mod faults;
@@ -24,11 +40,13 @@ mod history;
 mod json;
 mod json_patch;
 mod jsonpath;
+mod naming;
 mod objects;
 mod pages;
 mod patch;
 mod pod;
 mod protobuf;
+mod quantity;
 mod refusal;
 mod render;
 mod request;
@@ -187,18 +205,22 @@ impl Drop for ApiServer {
     }
 }
 
+const IN_THE_CLUSTER: &str = "Used for system critical pods that must run in the cluster, but can be \
+                              moved to another node if necessary.";
+const ON_THE_NODE: &str =
+    "Used for system critical pods that must not be moved from their current node.";
+
 /// What a fresh cluster holds: the system's namespaces and priority classes, and the given custom
 /// resource definitions.
 fn furnish(catalog: &Catalog, store: &Store, custom_resources: &[CustomResourceDefinition]) {
     let namespaces = ["default", "kube-node-lease", "kube-public", "kube-system"];
     let namespaces = namespaces.map(|name| json!({ "metadata": { "name": name } }));
-    let classes =
-        [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)];
-    let classes = classes.map(|(name, value)| {
-        json!({
-            "metadata": { "name": name }, "value": value, "preemptionPolicy": "PreemptLowerPriority",
-            "description": "Used for system critical pods",
-        })
+    let classes = [
+        ("system-cluster-critical", 2_000_000_000, IN_THE_CLUSTER),
+        ("system-node-critical", 2_000_001_000, ON_THE_NODE),
+    ];
+    let classes = classes.map(|(name, value, description)| {
+        json!({ "metadata": { "name": name }, "value": value, "description": description })
     });
     let now = objects::now();
     let definitions =

@@ -1,31 +1,21 @@
 //! What the server does to every object that is created or changed: identity, times, generation,
 //! and which parts a request may touch.
 
-use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use jiff::Timestamp;
-use k8s_openapi::ByteString;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::catalog::{Catalog, ResourceType, Rules};
+use crate::defaults;
 use crate::events;
-use crate::json::{
-    as_map, default, drop_nulls, list, metadata, quantities_to_text, section, take_over, text,
-};
+use crate::json::{as_map, drop_nulls, list, metadata, section, take_over, text, unify_quantities};
+use crate::naming::{check_name, new_name, new_uid};
 use crate::pod;
 use crate::refusal::Refusal;
 use crate::request::Target;
 use crate::store::{Next, Store};
 use crate::stored::Key;
-
-/// As in the real server: room for the random part of a generated name.
-const GENERATED_PREFIX_MAX: usize = 58;
-const GENERATED_SUFFIX: usize = 5;
-const NAME_MAX: usize = 253;
-const LABEL_MAX: usize = 63;
 
 /// The state in which a new object is stored.
 pub(crate) fn prepare_new(
@@ -37,11 +27,8 @@ pub(crate) fn prepare_new(
     let ty = target.ty.as_ref();
     check_form(ty, &mut object)?;
     check_namespace(target, &mut object)?;
-    if !text(&object, "/metadata/resourceVersion").is_empty() {
-        let why = "resourceVersion should not be set on objects to be created";
-        return Err(Refusal::internal(why));
-    }
-    let name = new_name(ty, &object)?;
+    let versioned = !text(&object, "/metadata/resourceVersion").is_empty();
+    let name = new_name(&object);
     let meta = metadata(&mut object);
     for field in SERVER_FIELDS {
         meta.remove(*field);
@@ -55,16 +42,28 @@ pub(crate) fn prepare_new(
     events::to_stored(ty, &mut object);
     match ty.rules {
         Rules::Pod => pod::prepare_new(catalog, store, ty, &name, &mut object)?,
-        Rules::Namespace => prepare_namespace(&name, &mut object),
-        Rules::Node => prepare_node(&mut object),
-        Rules::Secret => prepare_secret(&mut object),
-        Rules::Controlled | Rules::Custom => {
+        Rules::Namespace => defaults::new_namespace(&mut object),
+        Rules::Node => defaults::new_node(&mut object),
+        Rules::Controlled | Rules::Service | Rules::Budget | Rules::Custom => {
             if ty.has_status {
                 as_map(&mut object).remove("status");
             }
             shape(ty, &mut object);
         }
-        Rules::Plain | Rules::Lease | Rules::Event | Rules::NewEvent | Rules::Definition => {}
+        Rules::Plain
+        | Rules::PriorityClass
+        | Rules::Secret
+        | Rules::Lease
+        | Rules::Event
+        | Rules::NewEvent
+        | Rules::Definition => {}
+    }
+    defaults::fill_in(ty, &mut object);
+    // As in the real server, admission comes first: here, the priority of Pods.
+    check_name(ty, &name)?;
+    if versioned {
+        let why = "resourceVersion should not be set on objects to be created";
+        return Err(Refusal::internal(why));
     }
     Ok((Key::new(target.namespace_key(), &name), object))
 }
@@ -91,12 +90,13 @@ pub(crate) fn prepare_update(
     check_form(ty, &mut new)?;
     check_namespace(target, &mut new)?;
     let name = target.name.as_deref().unwrap_or_default();
-    check_identity(ty, name, old, &new)?;
+    check_identity(ty, &Key::new(target.namespace_key(), name), old, &new)?;
+    if ty.needs_version() && text(&new, "/metadata/resourceVersion").is_empty() {
+        return Err(Refusal::version_required(ty, name));
+    }
     check_finalizers(ty, name, old, &new)?;
     events::to_stored(ty, &mut new);
-    if ty.rules == Rules::Secret {
-        prepare_secret(&mut new);
-    }
+    defaults::fill_in(ty, &mut new);
     for field in SERVER_FIELDS {
         let old = old.get("metadata").unwrap_or(&Value::Null);
         take_over(as_map(&mut new).entry("metadata").or_insert(Value::Null), old, field);
@@ -107,10 +107,16 @@ pub(crate) fn prepare_update(
         take_over(&mut new, old, "status");
     }
     shape(ty, &mut new);
+    if ty.rules == Rules::PriorityClass && old.get("value") != new.get("value") {
+        let why = "Forbidden: may not be changed in an update.";
+        return Err(Refusal::invalid(ty, name, "value", why));
+    }
     if ty.rules == Rules::Pod {
         pod::check_update(ty, name, &target.subresource, old, &mut new)?;
     }
-    if ty.has_generation() && wants_new_generation(ty, old, &new) {
+    // The real server never counts up that of a PriorityClass.
+    let counts = ty.has_generation() && ty.rules != Rules::PriorityClass;
+    if counts && wants_new_generation(ty, old, &new) {
         bump_generation(&mut new);
     }
     let leaving = !text(&new, "/metadata/deletionTimestamp").is_empty();
@@ -118,25 +124,30 @@ pub(crate) fn prepare_update(
     Ok(if leaving && !held { Next::Remove(new) } else { Next::Put(new) })
 }
 
-/// What a deletion makes of an object: it goes at once unless finalizers hold it. Pods get no grace
-/// period, as there is no kubelet that would end it. A namespace goes when it is empty.
+/// What a deletion makes of an object: it goes at once, unless finalizers hold it. A namespace goes when
+/// it is empty. Pods are marked first, as those are that get time to end: see [`Write::delete`].
+///
+/// [`Write::delete`]: crate::write::Write
 pub(crate) fn prepare_delete(ty: &ResourceType, old: &Value) -> Next {
-    let mut object = old.clone();
     let held = !list(old, "/metadata/finalizers").is_empty() || ty.rules == Rules::Namespace;
-    if text(old, "/metadata/deletionTimestamp").is_empty() {
+    let marked = !text(old, "/metadata/deletionTimestamp").is_empty();
+    let mut object = old.clone();
+    if !held && (ty.rules != Rules::Pod || marked) {
+        return Next::Remove(object);
+    }
+    if !marked {
         let meta = metadata(&mut object);
         meta.insert("deletionTimestamp".to_owned(), json!(now()));
-        if ty.rules != Rules::Namespace {
-            meta.insert("deletionGracePeriodSeconds".to_owned(), json!(0));
-        }
         if ty.rules == Rules::Namespace {
             section(&mut object, "status").insert("phase".to_owned(), json!("Terminating"));
+        } else {
+            meta.insert("deletionGracePeriodSeconds".to_owned(), json!(0));
         }
         if ty.has_generation() {
             bump_generation(&mut object);
         }
     }
-    if held { Next::Put(object) } else { Next::Remove(object) }
+    Next::Put(object)
 }
 
 /// Now, as Kubernetes writes times: whole seconds.
@@ -148,6 +159,13 @@ pub(crate) fn now() -> String {
 /// The kind, and the form of everything that Kubernetes itself defines.
 pub(crate) fn check_form(ty: &ResourceType, object: &mut Value) -> Result<(), Refusal> {
     drop_nulls(object);
+    // Like the real server's structs, which leave these out when they are empty.
+    let is_empty = |value: &Value| *value == json!({}) || *value == json!([]);
+    for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
+        if metadata(object).get(field).is_some_and(is_empty) {
+            metadata(object).remove(field);
+        }
+    }
     let expected = [("apiVersion", ty.api_version()), ("kind", ty.kind.clone())];
     for (key, expected) in expected {
         let given = object.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -167,7 +185,7 @@ pub(crate) fn check_form(ty: &ResourceType, object: &mut Value) -> Result<(), Re
         as_map(object).insert(key.to_owned(), json!(expected));
     }
     if ty.custom.is_none() {
-        quantities_to_text(object);
+        unify_quantities(object);
     }
     let checked = ty.decodes(object).and_then(|()| check_metadata(object));
     checked.map_err(|err| {
@@ -206,19 +224,20 @@ fn check_namespace(target: &Target, object: &mut Value) -> Result<(), Refusal> {
 /// Whether `new` is about the object that is there, and about its latest state if it says so.
 pub(crate) fn check_identity(
     ty: &ResourceType,
-    name: &str,
+    key: &Key,
     old: &Value,
     new: &Value,
 ) -> Result<(), Refusal> {
+    let name = &key.name;
     let given = |pointer: &str| Some(text(new, pointer)).filter(|text| !text.is_empty());
-    if let Some(given) = given("/metadata/name").filter(|given| *given != name) {
+    if let Some(given) = given("/metadata/name").filter(|given| given != name) {
         let why =
             format!("the name of the object ({given}) does not match the name on the URL ({name})");
         return Err(Refusal::bad_request(why));
     }
     let uid = text(old, "/metadata/uid");
     if let Some(given) = given("/metadata/uid").filter(|given| *given != uid) {
-        return Err(Refusal::precondition(ty, name, "UID", given, uid));
+        return Err(Refusal::precondition(ty, key, "UID", given, uid));
     }
     let version = text(old, "/metadata/resourceVersion");
     if given("/metadata/resourceVersion").is_some_and(|given| given != version) {
@@ -286,103 +305,4 @@ fn bump_generation(object: &mut Value) {
     let meta = metadata(object);
     let generation = meta.get("generation").and_then(Value::as_i64).unwrap_or_default();
     meta.insert("generation".to_owned(), json!(generation + 1));
-}
-
-fn prepare_namespace(name: &str, object: &mut Value) {
-    let labels = metadata(object).entry("labels").or_insert(Value::Null);
-    as_map(labels).insert("kubernetes.io/metadata.name".to_owned(), json!(name));
-    section(object, "spec").insert("finalizers".to_owned(), json!(["kubernetes"]));
-    as_map(object).insert("status".to_owned(), json!({ "phase": "Active" }));
-}
-
-/// A Node may be created with its status. The taint for Nodes that are not ready yet is left out:
-/// nothing here would take it off again.
-fn prepare_node(object: &mut Value) {
-    section(object, "spec");
-    let status = section(object, "status");
-    if let Some(capacity) = status.get("capacity").cloned() {
-        status.entry("allocatable").or_insert(capacity);
-    }
-}
-
-/// Plain text is for writing only: it is kept in base64, with the rest.
-fn prepare_secret(object: &mut Value) {
-    let texts = as_map(object).remove("stringData");
-    for (key, text) in texts.as_ref().and_then(Value::as_object).into_iter().flatten() {
-        let bytes = text.as_str().unwrap_or_default().as_bytes().to_vec();
-        section(object, "data").insert(key.clone(), json!(ByteString(bytes)));
-    }
-    default(as_map(object), "type", "Opaque");
-}
-
-fn new_name(ty: &ResourceType, object: &Value) -> Result<String, Refusal> {
-    let name = text(object, "/metadata/name");
-    let prefix = text(object, "/metadata/generateName");
-    let name = match (name, prefix) {
-        ("", "") => {
-            let why = "Required value: name or generateName is required";
-            return Err(Refusal::invalid(ty, "", "metadata.name", why));
-        }
-        ("", prefix) => {
-            let cut = prefix.chars().take(GENERATED_PREFIX_MAX).collect::<String>();
-            cut + &random_suffix()
-        }
-        (name, _) => name.to_owned(),
-    };
-    let (length_max, what, dots) = match ty.rules {
-        Rules::Namespace => (LABEL_MAX, "label", false),
-        _ => (NAME_MAX, "subdomain", true),
-    };
-    if name.len() > length_max || !is_dns_name(&name, dots) {
-        let why = format!(
-            "Invalid value: \"{name}\": a lowercase RFC 1123 {what} must consist of lower case \
-             alphanumeric characters{}, and must start and end with an alphanumeric character, \
-             in at most {length_max} characters",
-            if dots { ", '-' or '.'" } else { " or '-'" }
-        );
-        return Err(Refusal::invalid(ty, &name, "metadata.name", &why));
-    }
-    Ok(name)
-}
-
-fn is_dns_name(name: &str, dots: bool) -> bool {
-    let label = |label: &str| {
-        let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-        !label.is_empty()
-            && label.bytes().all(inner)
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
-    if dots { name.split('.').all(label) } else { label(name) }
-}
-
-/// Letters and digits that form no words, as in the real server.
-fn random_suffix() -> String {
-    const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
-    let mut bits = random();
-    let mut suffix = String::new();
-    for _ in 0..GENERATED_SUFFIX {
-        let index = usize::try_from(bits % 27).unwrap_or_default();
-        bits /= 27;
-        suffix.push(char::from(ALPHABET[index]));
-    }
-    suffix
-}
-
-fn new_uid() -> String {
-    let (high, low) = (random(), random());
-    format!(
-        "{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}",
-        high >> 32,
-        (high >> 16) & 0xffff,
-        high & 0xfff,
-        (low >> 48) & 0xfff,
-        low & 0xffff_ffff_ffff
-    )
-}
-
-/// Good enough to tell objects apart; nothing here is a secret.
-fn random() -> u64 {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    RandomState::new().hash_one(COUNT.fetch_add(1, Ordering::Relaxed))
 }

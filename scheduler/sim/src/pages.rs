@@ -60,8 +60,7 @@ pub(crate) fn page(
     let single = filter.is_single(ty);
     let token = match options.continue_token.as_str() {
         "" => None,
-        _ if single => None,
-        text => Some(Token::decode(text)?),
+        text => Some(Token::decode(text)?).filter(|_| !single),
     };
     let at = match &token {
         Some(token) => {

@@ -26,10 +26,13 @@ impl PatchKind {
             "application/strategic-merge-patch+json" if ty.custom.is_none() => Self::Strategic,
             "application/apply-patch+yaml" | "application/apply-patch+json" => Self::Apply,
             "application/json-patch+json" => Self::Json,
-            other => {
-                let why = format!("a {} cannot be patched with \"{other}\"", ty.kind);
+            _ if ty.custom.is_some() => {
+                let why = "the body of the request was in an unknown format - accepted media types \
+                           include: application/json-patch+json, application/merge-patch+json, \
+                           application/apply-patch+yaml";
                 return Err(Refusal::unsupported_media_type(why));
             }
+            _ => return Err(Refusal::unsupported_media_type("415: Unsupported Media Type")),
         };
         Ok(kind)
     }

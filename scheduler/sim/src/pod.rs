@@ -12,7 +12,8 @@ use crate::stored::Key;
 /// What an update of a Pod may change.
 const MAY_CHANGE: &str = "pod updates may not change fields other than \
     `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
-    `spec.tolerations` (only additions to existing tolerations),`spec.schedulingGates` (only removals)";
+    `spec.tolerations` (only additions to existing tolerations),\
+    `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
 /// Defaults, priority and first status of a new Pod.
 pub(crate) fn prepare_new(
@@ -53,6 +54,12 @@ pub(crate) fn check_update(
     new: &mut Value,
 ) -> Result<(), Refusal> {
     if subresource == "status" {
+        let nominated = text(new, "/status/nominatedNodeName");
+        let changed = nominated != text(old, "/status/nominatedNodeName");
+        if changed && !nominated.is_empty() && !text(old, "/spec/nodeName").is_empty() {
+            let why = "Forbidden: may not be set on pods that are already bound to a node";
+            return Err(Refusal::invalid(ty, name, "status.nominatedNodeName", why));
+        }
         let qos_class = text(old, "/status/qosClass");
         default(section(new, "status"), "qosClass", qos_class);
         return Ok(());
@@ -63,31 +70,52 @@ pub(crate) fn check_update(
             default(section(new, "spec"), field, value.clone());
         }
     }
-    let refuse = |field: &str, why: &str| Err(Refusal::invalid(ty, name, field, why));
+    let wrong = wrong_changes(old, new);
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    let wrong: Vec<(&str, String)> =
+        wrong.iter().map(|(field, why)| (field.as_str(), why.clone())).collect();
+    Err(Refusal::invalid_fields(ty, name, &wrong))
+}
+
+/// Fields that may not change as they do, and why.
+fn wrong_changes(old: &Value, new: &Value) -> Vec<(String, String)> {
+    let mut wrong = Vec::new();
+    let seconds = |pod: &Value| pod.pointer("/spec/activeDeadlineSeconds").and_then(Value::as_i64);
+    let why = match (seconds(old), seconds(new)) {
+        (_, Some(after)) if after < 0 => {
+            Some(format!("{after}: must be between 0 and 2147483647, inclusive"))
+        }
+        (Some(before), Some(after)) if after > before => {
+            Some(format!("{after}: must be less than or equal to previous value"))
+        }
+        (Some(_), None) => {
+            Some("null: must not update from a positive integer to nil value".to_owned())
+        }
+        _ => None,
+    };
+    if let Some(why) = why {
+        // The real server looks no further either.
+        return vec![("spec.activeDeadlineSeconds".to_owned(), format!("Invalid value: {why}"))];
+    }
     let (tolerations, now_has) = (timeless(old), timeless(new));
     if !tolerations.iter().all(|toleration| now_has.contains(toleration)) {
         let why = "Forbidden: existing toleration can not be modified except its tolerationSeconds";
-        return refuse("spec.tolerations", why);
+        wrong.push(("spec.tolerations".to_owned(), why.to_owned()));
     }
     let (gates, left) = (list(old, "/spec/schedulingGates"), list(new, "/spec/schedulingGates"));
-    if !left.iter().all(|gate| gates.contains(gate)) {
-        let why = "Forbidden: only deletion is allowed, but found new scheduling gate";
-        return refuse("spec.schedulingGates", why);
-    }
-    let seconds = |pod: &Value| pod.pointer("/spec/activeDeadlineSeconds").and_then(Value::as_i64);
-    let deadline_ok = match (seconds(old), seconds(new)) {
-        (Some(before), Some(after)) => (0..=before).contains(&after),
-        (Some(_), None) => false,
-        (None, after) => after.is_none_or(|after| after >= 0),
-    };
-    if !deadline_ok {
-        let why = "Invalid value: must be less than or equal to previous value";
-        return refuse("spec.activeDeadlineSeconds", why);
+    for (index, gate) in left.iter().enumerate().filter(|(_, gate)| !gates.contains(gate)) {
+        let why = format!(
+            "Forbidden: only deletion is allowed, but found new scheduling gate '{}'",
+            text(gate, "/name")
+        );
+        wrong.push((format!("spec.schedulingGates[{index}].name"), why));
     }
     if fixed_part(old, !gates.is_empty()) != fixed_part(new, !gates.is_empty()) {
-        return refuse("spec", &format!("Forbidden: {MAY_CHANGE}"));
+        wrong.push(("spec".to_owned(), format!("Forbidden: {MAY_CHANGE}")));
     }
-    Ok(())
+    wrong
 }
 
 /// A Pod's tolerations without their duration, which may change.
@@ -113,7 +141,8 @@ pub(crate) fn bind(
     {
         let (asked, is) = (text(binding, pointer), text(old, pointer));
         if !asked.is_empty() && asked != is {
-            return Err(Refusal::precondition(ty, name, what, asked, is));
+            let key = Key::new(text(old, "/metadata/namespace"), name);
+            return Err(Refusal::precondition(ty, &key, what, asked, is));
         }
     }
     let refuse = |why: String| Err(Refusal::conflict("pods/binding", name, why));

@@ -9,6 +9,7 @@ use http::{StatusCode, header};
 use serde_json::{Value, json};
 
 use crate::catalog::ResourceType;
+use crate::stored::Key;
 
 /// Why a request was not carried out.
 #[derive(Debug, Clone)]
@@ -74,11 +75,19 @@ impl Refusal {
     }
 
     /// A storage precondition that does not hold, for `PUT` and for Bindings.
-    pub fn precondition(ty: &ResourceType, name: &str, what: &str, asked: &str, is: &str) -> Self {
+    pub fn precondition(ty: &ResourceType, key: &Key, what: &str, asked: &str, is: &str) -> Self {
+        let mut place = ty.storage_place();
+        for part in [&key.namespace, &key.name] {
+            if !part.is_empty() {
+                place = format!("{place}/{part}");
+            }
+        }
         let why = format!(
-            "Precondition failed: {what} in precondition: {asked}, {what} in object meta: {is}"
+            "StorageError: invalid object, Code: 4, Key: {place}, ResourceVersion: 0, \
+             AdditionalErrorMsg: Precondition failed: {what} in precondition: {asked}, {what} in \
+             object meta: {is}"
         );
-        Self::conflict(&ty.qualified(), name, why)
+        Self::conflict(&ty.qualified(), &key.name, why)
     }
 
     /// One field is wrong: `why` starts with the kind of mistake, as in `Required value`.
@@ -100,6 +109,17 @@ impl Refusal {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).detailed(details)
     }
 
+    /// A `PUT` that does not say which version it replaces. The real server names the type by its plural
+    /// here.
+    pub fn version_required(ty: &ResourceType, name: &str) -> Self {
+        let why = "Invalid value: 0: must be specified for an update".to_owned();
+        let wrong = [("metadata.resourceVersion", why)];
+        let message = format!("{} \"{name}\" is invalid: {}", ty.qualified(), complaints(&wrong));
+        let mut details = ty.details(name);
+        details["causes"] = causes(&wrong);
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).detailed(details)
+    }
+
     /// Options of a request that do not go together. `kind` is what the real server calls them.
     pub fn invalid_options(kind: &str, wrong: &[(&str, String)]) -> Self {
         let group = "meta.k8s.io";
@@ -109,9 +129,8 @@ impl Refusal {
     }
 
     /// A JSON patch that is well formed, but not for this object.
-    pub fn patch_does_not_apply(why: &str) -> Self {
-        let message =
-            format!("the server rejected our request due to an error in our request: {why}");
+    pub fn patch_does_not_apply() -> Self {
+        let message = "the server rejected our request due to an error in our request";
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).detailed(json!({}))
     }
 

@@ -1,5 +1,6 @@
 //! What a request asks for: its path, its query, and the form of answer it wants.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -114,7 +115,12 @@ impl Options {
         let query: Query<Vec<(String, String)>> =
             Query::try_from_uri(uri).map_err(|err| Refusal::bad_request(err.body_text()))?;
         let mut options = Self::default();
+        let mut known = BTreeSet::new();
         for (key, value) in query.0 {
+            // Of what is said twice, the first counts.
+            if !known.insert(key.clone()) {
+                continue;
+            }
             match key.as_str() {
                 "labelSelector" => options.label_selector = value,
                 "fieldSelector" => options.field_selector = value,
@@ -147,13 +153,15 @@ impl Options {
         match self.resource_version.as_str() {
             "" | "0" => Ok(None),
             text => text.parse().map(Some).map_err(|_| {
-                let why = "strconv.ParseUint: parsing";
-                Refusal::bad_request(format!(
-                    "invalid resource version: resourceVersion: Invalid value: \"{text}\": \
-                     {why} \"{text}\": invalid syntax"
-                ))
+                let why = not_a_version(text);
+                Refusal::bad_request(format!("invalid resource version: {why}"))
             }),
         }
+    }
+
+    /// The same for a watch, where the real server takes a wrong one for its own mistake.
+    pub fn watched_revision(&self) -> Result<Option<u64>, Refusal> {
+        self.revision().map_err(|_| Refusal::internal(not_a_version(&self.resource_version)))
     }
 
     /// Which combinations of options a list or a watch may have.
@@ -202,6 +210,11 @@ impl Options {
         }
         if wrong.is_empty() { Ok(()) } else { Err(Refusal::invalid_options("ListOptions", &wrong)) }
     }
+}
+
+fn not_a_version(text: &str) -> String {
+    let why = format!("strconv.ParseUint: parsing \"{text}\": invalid syntax");
+    format!("resourceVersion: Invalid value: \"{text}\": {why}")
 }
 
 pub(crate) fn dry_run(value: &str) -> Result<bool, Refusal> {

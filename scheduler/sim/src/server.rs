@@ -164,6 +164,11 @@ fn check_served(target: &Target, method: &Method) -> Result<(), Refusal> {
         }
         "" => match (method.as_str(), named) {
             ("GET" | "DELETE", _) | ("POST", false) | ("PUT" | "PATCH", true) => Ok(()),
+            // So does the real server, for whatever reason.
+            ("POST", true) if ty.custom.is_some() => Ok(()),
+            ("PUT" | "PATCH", false) if ty.custom.is_some() => {
+                Err(Refusal::bad_request("name must be provided"))
+            }
             _ => Err(wrong_method()),
         },
         "status" if ty.has_status => match method.as_str() {
@@ -183,7 +188,10 @@ fn check_served(target: &Target, method: &Method) -> Result<(), Refusal> {
         | "proxy"
         | "resize"
         | "token" => Err(Refusal::not_modelled(&format!("{}/{}", ty.plural, target.subresource))),
-        _ => Err(Refusal::no_such_path()),
+        _ => match &target.name {
+            Some(name) if ty.custom.is_some() => Err(Refusal::not_found(ty, name)),
+            _ => Err(Refusal::no_such_path()),
+        },
     }
 }
 

@@ -16,7 +16,7 @@ use crate::catalog::{Catalog, ResourceType, Rules};
 use crate::history::{Change, ChangeKind, History};
 use crate::json::list;
 use crate::refusal::Refusal;
-use crate::stored::{Key, Stored, stored};
+use crate::stored::{Key, Stored, stored, unstored};
 
 /// How many writes the log keeps: enough for a run of 30,000 Pods with four writes each.
 pub const WRITE_LOG_MAX: usize = 131_072;
@@ -67,6 +67,7 @@ pub(crate) enum Next {
 /// What became of an object.
 pub(crate) struct Written {
     pub object: Arc<Stored>,
+    pub before: u64,
     pub removed: bool,
 }
 
@@ -213,8 +214,7 @@ impl Store {
         let mut state = self.state.lock();
         self.admit(&state, ty, key)?;
         if action.dry_run {
-            let revision = state.revision;
-            return Ok(Arc::new(stored(ty, key, value, revision)));
+            return Ok(Arc::new(unstored(ty, key, value)));
         }
         if ty.rules == Rules::Event || ty.rules == Rules::NewEvent {
             self.make_room(&mut state, ty, key);
@@ -237,7 +237,8 @@ impl Store {
             let removed = matches!(next, Next::Remove(_));
             if matches!(&next, Next::Put(new) if *new == old) {
                 // As in the real server, a write that changes nothing is no write.
-                return Ok(Written { object: before, removed });
+                let before_revision = before.revision;
+                return Ok(Written { object: before, before: before_revision, removed });
             }
             let mut state = self.state.lock();
             let current = state.shelves[ty.shelf].objects.get(key);
@@ -250,7 +251,7 @@ impl Store {
             } else {
                 self.commit(&mut state, ty, key, next, action)
             };
-            return Ok(Written { object, removed });
+            return Ok(Written { object, before: before.revision, removed });
         }
         Err(Refusal::modified_meanwhile(ty, &key.name))
     }
@@ -295,8 +296,13 @@ impl Store {
     /// Whether a new object may be stored.
     fn admit(&self, state: &State, ty: &ResourceType, key: &Key) -> Result<(), Refusal> {
         self.admit_namespace(state, ty, key)?;
-        if state.shelves[ty.shelf].objects.contains_key(key) {
-            return Err(Refusal::already_exists(ty, &key.name));
+        if let Some(there) = state.shelves[ty.shelf].objects.get(key) {
+            let refusal = Refusal::already_exists(ty, &key.name);
+            return Err(if there.terminating {
+                refusal.in_context("object is being deleted")
+            } else {
+                refusal
+            });
         }
         if state.bytes > STORED_BYTES_MAX {
             let why = format!("the model holds more than {STORED_BYTES_MAX} bytes of objects");

@@ -78,6 +78,16 @@ pub(crate) fn stored(ty: &ResourceType, key: &Key, mut value: Value, revision: u
     }
 }
 
+/// The same for a dry run: what is never stored has no version.
+pub(crate) fn unstored(ty: &ResourceType, key: &Key, value: Value) -> Stored {
+    let mut object = stored(ty, key, value, 0);
+    if let Ok(mut value) = object.value() {
+        metadata(&mut value).remove("resourceVersion");
+        object.json = Bytes::from(value.to_string());
+    }
+    object
+}
+
 fn field_text(value: &Value, pointer: &str) -> String {
     match value.pointer(pointer) {
         Some(Value::String(text)) => text.clone(),

@@ -47,7 +47,7 @@ pub(crate) fn respond(
     options: &Options,
     terms: Terms,
 ) -> Result<Response, Refusal> {
-    let asked = options.revision()?;
+    let asked = options.watched_revision()?;
     let wants_state = options.initial_events.unwrap_or(asked.is_none());
     let bell = store.bell(ty);
     let (initial, cursor) = if wants_state {

@@ -5,7 +5,7 @@ use axum::response::Response;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::catalog::Rules;
+use crate::catalog::{ResourceType, Rules};
 use crate::events;
 use crate::json::{list, metadata, text};
 use crate::json_patch;
@@ -19,8 +19,8 @@ use crate::render::Renderer;
 use crate::request::{self, Form, Options, Target};
 use crate::selector::Filter;
 use crate::server::Server;
-use crate::store::{Action, Next, Written};
-use crate::stored::{Key, Stored};
+use crate::store::{Action, Next, Store, Written};
+use crate::stored::{Key, Stored, stored};
 
 /// Objects removed by one request before others get a turn.
 const DELETIONS_AT_ONCE: usize = 100;
@@ -94,6 +94,16 @@ impl Write<'_> {
         Ok(raw_json_response(code, Body::from(renderer.object(object)?)))
     }
 
+    /// Who loses the last finalizer is shown as it went, under its last version.
+    fn show_written(&self, written: &Written) -> Result<Response, Refusal> {
+        if !written.removed {
+            return self.show(StatusCode::OK, &written.object);
+        }
+        let object = &written.object;
+        let last = stored(self.target.ty, &object.key, object.value()?, written.before);
+        self.show(StatusCode::OK, &last)
+    }
+
     fn create(&self, object: Value, verb: &'static str) -> Result<Response, Refusal> {
         let Server { catalog, store, .. } = self.server;
         if self.target.ty.namespaced && self.target.namespace.is_none() {
@@ -111,22 +121,16 @@ impl Write<'_> {
         if ty.is_created_by_put() && self.server.store.get(ty, &self.key()).is_err() {
             return self.create_by_put(object);
         }
-        let written = self.update("update", |old| {
-            if ty.needs_version() && text(&object, "/metadata/resourceVersion").is_empty() {
-                let why = "Invalid value: 0: must be specified for an update";
-                let name = &self.key().name;
-                return Err(Refusal::invalid(ty, name, "metadata.resourceVersion", why));
-            }
-            objects::prepare_update(&self.target, old, object.clone())
-        })?;
-        self.show(StatusCode::OK, &written.object)
+        let written = self
+            .update("update", |old| objects::prepare_update(&self.target, old, object.clone()))?;
+        self.show_written(&written)
     }
 
     /// Like the real server, this does not mind a resourceVersion, but a uid.
     fn create_by_put(&self, mut object: Value) -> Result<Response, Refusal> {
         let (ty, name) = (self.target.ty, self.key().name);
         metadata(&mut object).remove("resourceVersion");
-        objects::check_identity(ty, &name, &json!({}), &object)?;
+        objects::check_identity(ty, &self.key(), &json!({}), &object)?;
         metadata(&mut object).insert("name".to_owned(), json!(name));
         self.create(object, "update")
     }
@@ -135,6 +139,8 @@ impl Write<'_> {
         let ty = self.target.ty;
         let kind = PatchKind::from_content_type(self.content_type, ty)?;
         if kind == PatchKind::Json {
+            // Whether there is anything to patch is looked at first.
+            self.server.store.get(ty, &self.key())?;
             return self.carry_out(kind, &Patch::Json(json_patch::parse(self.body)?));
         }
         let mut patch = self.parsed_body().map_err(|err| err.in_context("error decoding patch"))?;
@@ -175,7 +181,7 @@ impl Write<'_> {
             }
             objects::prepare_update(&self.target, old, new)
         })?;
-        self.show(StatusCode::OK, &written.object)
+        self.show_written(&written)
     }
 
     /// Changes the object, and lets its namespace go if that was waiting for it.
@@ -247,16 +253,17 @@ impl Write<'_> {
                         "the {what} in the precondition ({asked}) does not match the {what} in \
                          record ({is}). The object might have been {hint}"
                     );
-                    return Err(Refusal::conflict(&ty.kind, &name, why));
+                    return Err(Refusal::conflict(&ty.qualified_kind(), &name, why));
                 }
             }
             Ok(objects::prepare_delete(ty, old))
         })?;
+        let written = end_of_grace(store, ty, written, action);
         if !dry_run {
             self.finish_deletion(&name, &written).await;
         }
-        // Like the real server: Pods, and what is still there, are shown; the rest is confirmed.
-        if ty.rules == Rules::Pod || !written.removed {
+        // What is still there is shown, and so is the last state of some types; the rest is confirmed.
+        if ty.shows_the_deleted() || !written.removed {
             return self.show(StatusCode::OK, &written.object);
         }
         let mut details = ty.details(&name);
@@ -277,9 +284,7 @@ impl Write<'_> {
                 for (count, object) in store.list(ty, Some(name)).0.into_iter().enumerate() {
                     let action = Action::new("delete", false);
                     // Someone else may have removed it meanwhile.
-                    let _ = store.update(ty, &object.key, action, |old| {
-                        Ok(objects::prepare_delete(ty, old))
-                    });
+                    let _ = remove(store, ty, &object.key, action);
                     yield_at_times(count).await;
                 }
             }
@@ -306,8 +311,7 @@ impl Write<'_> {
         let mut deleted = Vec::new();
         for (count, object) in objects.iter().filter(|object| filter.matches(object)).enumerate() {
             let action = Action::new("delete", dry_run);
-            let written =
-                store.update(ty, &object.key, action, |old| Ok(objects::prepare_delete(ty, old)));
+            let written = remove(store, ty, &object.key, action);
             deleted.extend(written.map(|written| written.object));
             yield_at_times(count).await;
         }
@@ -322,13 +326,31 @@ impl Write<'_> {
         if self.body.is_empty() { Ok(json!({})) } else { self.object() }
     }
 
+    /// Like the real server, this looks at the query only if there is no body.
     fn dry_run(&self, wishes: &Value) -> Result<bool, Refusal> {
-        let mut dry_run = self.options.dry_run;
+        let mut dry_run = self.options.dry_run && self.body.is_empty();
         for value in list(wishes, "/dryRun") {
             dry_run |= request::dry_run(value.as_str().unwrap_or_default())?;
         }
         Ok(dry_run)
     }
+}
+
+/// Deletes an object, whichever it is by now.
+fn remove(store: &Store, ty: &ResourceType, key: &Key, action: Action) -> Result<Written, Refusal> {
+    let written = store.update(ty, key, action, |old| Ok(objects::prepare_delete(ty, old)))?;
+    Ok(end_of_grace(store, ty, written, action))
+}
+
+/// A Pod is marked first, and then goes at once, because no kubelet is there to end its time of grace.
+fn end_of_grace(store: &Store, ty: &ResourceType, marked: Written, action: Action) -> Written {
+    if ty.rules != Rules::Pod || marked.removed {
+        return marked;
+    }
+    let key = &marked.object.key;
+    let gone = store.update(ty, key, action, |old| Ok(objects::prepare_delete(ty, old)));
+    // Someone else may have removed it meanwhile.
+    gone.unwrap_or(marked)
 }
 
 /// As in the real server.
