@@ -12,7 +12,7 @@ use std::fs;
 use e2e::ControlPlane;
 use e2e::binaries::say;
 use e2e::control_plane::CONFIG_DIR;
-use e2e::in_memory_api::{Figures, Options, play, play_forgotten};
+use e2e::in_memory_api::{ALLOWED, Figures, Options, play, play_forgotten};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Client, Config};
 use sim::{ApiServer, Fault, Matching, Verb};
@@ -98,6 +98,15 @@ async fn what_is_forgotten_is_expired_in_the_same_words() {
     say(&figures.to_string());
     ensure_same(&figures);
     assert_eq!(figures.codes.get(&410), Some(&3), "{figures}");
+}
+
+#[test]
+fn every_difference_that_is_meant_is_told_to_users() {
+    let told = concat!(env!("CARGO_MANIFEST_DIR"), "/../scheduler/sim/src/lib.rs");
+    let told = fs::read_to_string(told).unwrap();
+    for allowed in ALLOWED {
+        assert!(told.contains(&format!("*{}*", allowed.name)), "{}: {}", allowed.name, allowed.why);
+    }
 }
 
 /// A comparison that cannot fail would prove nothing.

@@ -28,6 +28,8 @@ pub struct SeenObject {
     /// The reply that showed its last state.
     pub reply: usize,
     pub is_there: bool,
+    /// Somebody is on record as the owner of its fields.
+    is_applied: bool,
 }
 
 #[derive(Debug)]
@@ -93,13 +95,18 @@ impl Generator {
         match known {
             Some(known) => {
                 known.is_there = !gone;
+                known.is_applied |= call.content_type == APPLY_PATCH;
                 if shows {
                     known.reply = index;
                 }
             }
             None if shows => {
-                let known = SeenObject { subject: subject.clone(), reply: index, is_there: !gone };
-                self.seen.objects.push(known);
+                self.seen.objects.push(SeenObject {
+                    subject: subject.clone(),
+                    reply: index,
+                    is_there: !gone,
+                    is_applied: call.content_type == APPLY_PATCH,
+                });
             }
             None => {}
         }
@@ -209,6 +216,11 @@ impl Generator {
         if self.random.chance(20) {
             change["metadata"]["finalizers"] = Value::Null;
         }
+        if known.is_applied {
+            // A `PUT` that changes nothing else may change owners, and so be a write.
+            let number = self.random.below(usize::MAX).to_string();
+            change["metadata"]["annotations"] = json!({ "example.com/put": number });
+        }
         let path = object_path(&known.subject);
         let body = Body::Changed { reply: known.reply, change };
         Call { method: "PUT", path, content_type: JSON, body, subject: Some(known.subject) }
@@ -229,7 +241,9 @@ impl Generator {
         let (content_type, body) = match self.random.below(8) {
             0..=2 => (JSON_PATCH, self.json_patch(&known)),
             3 => (STRATEGIC_PATCH, change),
-            4 => return self.apply(kind, &known),
+            // An applied object that is not there would be a new one without a spec, and custom resources
+            // are not validated.
+            4 if known.is_there || !kind.is_custom() => return self.apply(kind, &known),
             _ => (MERGE_PATCH, change),
         };
         Call::new("PATCH", path, content_type, body).about(known.subject)

@@ -75,7 +75,11 @@ pub(crate) fn page(
     let start = token.as_ref().map_or("", |token| token.start.as_str());
     let (objects, revision) = match at {
         At::Latest { not_older_than } => {
-            let (objects, revision) = store.list(ty, filter.namespace.as_deref());
+            let (mut objects, revision) = store.list(ty, filter.namespace.as_deref());
+            // What an index leaves out is not there for the question whether more is to come.
+            if let Some(indexed) = filter.indexed(ty).filter(|_| token.is_none()) {
+                objects.retain(|object| indexed.matches(object));
+            }
             if not_older_than > revision {
                 return Err(Refusal::resource_version_too_large(not_older_than, revision));
             }

@@ -235,6 +235,7 @@ fn set_priority(
     } else {
         let Ok(class) = store.get(classes, &Key::new("", &wanted)) else {
             let why = format!("no PriorityClass with name {wanted} was found");
+            let name = if name.is_empty() { "Unknown" } else { name };
             return Err(Refusal::forbidden(ty, name, why));
         };
         Some(class.value()?)

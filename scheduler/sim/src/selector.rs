@@ -78,6 +78,16 @@ impl Filter {
         by_name && (!ty.namespaced || self.namespace.is_some())
     }
 
+    /// The part of it for which the real server has an index: the node of a Pod.
+    pub fn indexed(&self, ty: &ResourceType) -> Option<Self> {
+        let is_node = |term: &&FieldTerm| match term.place {
+            Place::Field(index) => term.equal && ty.fields[index] == "spec.nodeName",
+            _ => false,
+        };
+        let term = self.fields.iter().find(is_node)?;
+        Some(Self { fields: vec![term.clone()], ..Self::default() })
+    }
+
     pub fn matches(&self, object: &Stored) -> bool {
         self.namespace.as_ref().is_none_or(|namespace| *namespace == object.key.namespace)
             && self.labels.iter().all(|term| term.matches(&object.labels))

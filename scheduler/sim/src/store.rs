@@ -67,7 +67,9 @@ pub(crate) enum Next {
 /// What became of an object.
 pub(crate) struct Written {
     pub object: Arc<Stored>,
-    pub before: u64,
+    /// Of an object that went: what the request made of it, under the last version that it had. Watches
+    /// are told of the state before.
+    pub last: Option<Stored>,
     pub removed: bool,
 }
 
@@ -234,24 +236,33 @@ impl Store {
             let before = self.get(ty, key)?;
             let old = before.value()?;
             let next = change(&old)?;
-            let removed = matches!(next, Next::Remove(_));
             if matches!(&next, Next::Put(new) if *new == old) {
                 // As in the real server, a write that changes nothing is no write.
-                let before_revision = before.revision;
-                return Ok(Written { object: before, before: before_revision, removed });
+                return Ok(Written { object: before, removed: false, last: None });
             }
             let mut state = self.state.lock();
             let current = state.shelves[ty.shelf].objects.get(key);
             if current.is_none_or(|current| current.revision != before.revision) {
                 continue;
             }
-            let object = if action.dry_run {
-                let (Next::Put(value) | Next::Remove(value)) = next;
-                Arc::new(stored(ty, key, value, before.revision))
-            } else {
-                self.commit(&mut state, ty, key, next, action)
-            };
-            return Ok(Written { object, before: before.revision, removed });
+            let shown = |value: Value| stored(ty, key, value, before.revision);
+            return Ok(match next {
+                Next::Put(value) if action.dry_run => {
+                    Written { object: Arc::new(shown(value)), removed: false, last: None }
+                }
+                Next::Put(value) => {
+                    let object = self.commit(&mut state, ty, key, Next::Put(value), action);
+                    Written { object, removed: false, last: None }
+                }
+                Next::Remove(value) if action.dry_run => {
+                    let (object, last) = (Arc::new(shown(old)), Some(shown(value)));
+                    Written { object, removed: true, last }
+                }
+                Next::Remove(value) => {
+                    let object = self.commit(&mut state, ty, key, Next::Remove(old), action);
+                    Written { object, removed: true, last: Some(shown(value)) }
+                }
+            });
         }
         Err(Refusal::modified_meanwhile(ty, &key.name))
     }

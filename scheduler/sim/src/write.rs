@@ -20,7 +20,7 @@ use crate::request::{self, Form, Options, Target};
 use crate::selector::Filter;
 use crate::server::Server;
 use crate::store::{Action, Next, Store, Written};
-use crate::stored::{Key, Stored, stored};
+use crate::stored::{Key, Stored};
 
 /// Objects removed by one request before others get a turn.
 const DELETIONS_AT_ONCE: usize = 100;
@@ -94,14 +94,8 @@ impl Write<'_> {
         Ok(raw_json_response(code, Body::from(renderer.object(object)?)))
     }
 
-    /// Who loses the last finalizer is shown as it went, under its last version.
     fn show_written(&self, written: &Written) -> Result<Response, Refusal> {
-        if !written.removed {
-            return self.show(StatusCode::OK, &written.object);
-        }
-        let object = &written.object;
-        let last = stored(self.target.ty, &object.key, object.value()?, written.before);
-        self.show(StatusCode::OK, &last)
+        self.show(StatusCode::OK, written.last.as_ref().unwrap_or(&written.object))
     }
 
     fn create(&self, object: Value, verb: &'static str) -> Result<Response, Refusal> {
