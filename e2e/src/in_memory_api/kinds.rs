@@ -151,8 +151,12 @@ pub const KINDS: &[Kind] = &[
         name: "PriorityClass",
         namespaced: false,
         make: |random| {
-            let policy = random.pick(&[Value::Null, json!("Never"), json!("PreemptLowerPriority")]);
-            json!({ "value": random.between(1, 5), "preemptionPolicy": policy })
+            let mut class = json!({ "value": random.between(1, 5) });
+            if random.coin() {
+                class["preemptionPolicy"] =
+                    random.pick(&[json!("Never"), json!("PreemptLowerPriority")]);
+            }
+            class
         },
         change: |random| match random.below(3) {
             0 => json!({ "value": random.between(1, 5) }),
