@@ -19,8 +19,10 @@ use crate::profile::Profiles;
 use crate::queue::{ActiveQueue, BackoffQueue, Parked};
 use crate::record::{Record, Stage};
 use crate::rejection::{Rejection, WakeOn};
-use crate::reports::Reports;
+use crate::reports::{EventQueue, Reports};
 use crate::rng::Rng;
+use crate::stats::Stats;
+use crate::tally::{QueuedBy, Tally};
 use crate::uses::Uses;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +33,7 @@ pub struct EngineConfig {
     pub bypass: Bypass,
     pub quotas: Vec<Quota>,
     pub profiles: Profiles,
+    pub events: EventQueue,
 }
 
 /// A soft limit of one namespace on each object: beyond it, its Pods stand behind the others.
@@ -77,6 +80,7 @@ pub struct Engine {
     /// The Pod whose attempt is under way; left behind only by a panic.
     pub(crate) trying: Option<PodUid>,
     pub(crate) stats: Stats,
+    pub(crate) tally: Tally,
 }
 
 /// Held Pods looked at in one `poll_report`: most often there is nothing new to say of them, and a
@@ -85,34 +89,6 @@ const HELD_LOOKS_MAX: usize = 32;
 
 /// How often parked Pods are judged anew, in case an event was lost.
 pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
-
-/// Plain counters for the driver to export.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stats {
-    pub attempts_scheduled: u64,
-    pub attempts_unschedulable: u64,
-    pub attempts_error: u64,
-    pub quarantined: u64,
-    /// Attempts that ended in sending others away, and how many those were.
-    pub preemptions: u64,
-    pub preemption_victims: u64,
-    /// Pods that no event had woken. Not 0: an event was lost, or misjudged.
-    pub woken_by_sweep: u64,
-    pub reports_dropped: u64,
-    pub nodes: usize,
-    pub active: usize,
-    pub backoff: usize,
-    pub parked: usize,
-    pub in_line: usize,
-    /// Beside a line: more bandwidth does not help them.
-    pub aside: usize,
-    /// Waiting for a change of the Pod itself.
-    pub held: usize,
-    pub gated: usize,
-    pub binding: usize,
-    pub bound: usize,
-    pub finished: usize,
-}
 
 impl Engine {
     pub fn new(config: EngineConfig) -> Self {
@@ -141,6 +117,7 @@ impl Engine {
             pods_seen: 0,
             trying: None,
             stats: Stats::default(),
+            tally: Tally::default(),
             config,
         }
     }
@@ -148,6 +125,7 @@ impl Engine {
     /// Takes in one event. Call `poll` afterwards: what it changed may be decided now.
     pub fn handle(&mut self, now: Instant, event: Event) {
         self.advance(now);
+        self.tally.because_of(self.queued_by(&event));
         self.observe(event);
     }
 
@@ -158,6 +136,7 @@ impl Engine {
         if !self.unsynced.is_empty() {
             return Poll::Idle;
         }
+        self.tally.because_of(QueuedBy::AttemptFailure);
         for _ in 0..budget.attempts_max {
             if self.active.is_empty() {
                 self.reconsider_kept();
@@ -240,6 +219,7 @@ impl Engine {
             self.reports.next_due(),
             self.uses.next_due(),
             self.foreign.next_due(self.now),
+            self.closed.next_due(),
             stale_at,
             sweep_at,
         ];
@@ -259,13 +239,18 @@ impl Engine {
     /// Everything that happens by time alone.
     fn advance(&mut self, now: Instant) {
         self.now = self.now.max(now);
+        self.tally.because_of(QueuedBy::BackoffComplete);
         while let Some(pod) = self.backoff.pop_due(self.now) {
             self.move_to(&pod, Stage::Active);
         }
         self.reports.advance(self.now);
         self.uses.advance(self.now);
+        self.tally.because_of(QueuedBy::Object);
         self.note_freshness();
+        self.tally.because_of(QueuedBy::NodeUpdate);
         self.age_foreign();
+        self.reopen_due();
+        self.tally.because_of(QueuedBy::Sweep);
         self.sweep();
     }
 
@@ -275,6 +260,11 @@ impl Engine {
         let from = std::mem::replace(&mut record.stage, to.clone());
         *self.stats.of_stage(&from) -= 1;
         *self.stats.of_stage(&to) += 1;
+        self.tally.moved(&from, &to);
+        // Whoever is sent back at once was not decided upon.
+        if self.trying.as_ref() == Some(uid) && !matches!(to, Stage::Active | Stage::Backoff) {
+            self.tally.tried(self.now, record);
+        }
         let (order, spec) = (record.order, record.pod.spec.clone());
         let namespace = spec.namespace.clone();
         let amount = |of: &ObjectRef| spec.need_of(of).map(Need::reserves).unwrap_or_default();
@@ -338,7 +328,7 @@ impl Engine {
     /// The report on a held Pod as it stands now; none if there is nothing new to say.
     fn held_report(&mut self, uid: &PodUid) -> Option<Report> {
         self.refresh_rejection(uid);
-        let nodes_total = self.cluster.nodes.len();
+        let (nodes_total, closed) = (self.cluster.nodes.len(), self.closed.told());
         let record = self.pods.get_mut(uid)?;
         if !record.stage.is_waiting() {
             return None;
@@ -352,7 +342,7 @@ impl Engine {
             record.report.again = true;
             return None;
         }
-        let message: Arc<str> = rejection.message(nodes_total).into();
+        let message: Arc<str> = rejection.told(nodes_total, closed.as_deref()).into();
         if record.pod.condition_message.as_ref() == Some(&message)
             && record.pod.nominated_node == record.nominated
         {
@@ -368,22 +358,5 @@ impl Engine {
             first: record.pod.condition_message.is_none(),
             nominated_node: record.nominated.clone(),
         }))
-    }
-}
-
-impl Stats {
-    pub(crate) fn of_stage(&mut self, stage: &Stage) -> &mut usize {
-        match stage {
-            Stage::Resting => &mut self.gated,
-            Stage::Finished => &mut self.finished,
-            Stage::Active | Stage::Reporting => &mut self.active,
-            Stage::Backoff => &mut self.backoff,
-            Stage::Parked => &mut self.parked,
-            Stage::InLine(_) => &mut self.in_line,
-            Stage::Aside(_) => &mut self.aside,
-            Stage::Held => &mut self.held,
-            Stage::Binding { .. } => &mut self.binding,
-            Stage::Bound(_) => &mut self.bound,
-        }
     }
 }

@@ -24,6 +24,12 @@ pub enum Event {
         pod: PodUid,
         node: NodeName,
     },
+    /// The kubelet of its Node has turned away a Pod that we put there, for a reason that is the Node's. Comes
+    /// before the sight of the Pod that tells its end.
+    KubeletRejected {
+        pod: PodUid,
+        why: Arc<str>,
+    },
     ObjectSeen(Reservable),
     ObjectGone(ObjectRef),
     /// An AttestationPolicy, with the namespaces that it lets use its own namespace's objects.

@@ -146,7 +146,7 @@ impl Engine {
             state: if rejection.is_some() { "unschedulable" } else { "schedulable" },
             message: rejection.as_ref().map_or_else(
                 || format!("{} of {total} nodes can take it", survey.feasible()),
-                |rejection| rejection.message(total),
+                |rejection| rejection.told(total, self.closed.told().as_deref()),
             ),
             dominant: rejection.as_ref().map(|it| dominant(self, &spec.shape, it, &survey)),
             wakes_on: rejection.iter().flat_map(|it| wakes_on(&spec.shape, it)).collect(),

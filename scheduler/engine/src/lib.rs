@@ -21,6 +21,7 @@
 //! call [`Engine::poll`] and act on it; then drain [`Engine::poll_report`]; then sleep until
 //! the next event or [`Engine::poll_timeout`], whichever comes first.
 
+mod census;
 mod closed;
 mod cycle;
 mod decision;
@@ -43,7 +44,9 @@ mod rejection;
 mod reports;
 mod rng;
 mod snapshot;
+mod stats;
 mod survey;
+mod tally;
 #[cfg(test)]
 mod testkit;
 #[cfg(test)]
@@ -57,9 +60,10 @@ mod written;
 
 mod queue;
 
+pub use census::Census;
 pub use decision::{Bind, Eviction, Held, ObjectUsed, Poll, Report, Work};
 pub use dominant::Dominant;
-pub use engine::{Engine, EngineConfig, Quota, Stats};
+pub use engine::{Engine, EngineConfig, Quota};
 pub use event::{Event, EvictionStep, Kind, Refusal};
 pub use explain::{
     Explanation, LinePosition, NodesExplained, PreemptionExplained, ReasonExplained,
@@ -75,6 +79,9 @@ pub use profile::{Profile, Profiles};
 pub use rejection::{
     Cause, Class, NodesRejection, ObjectRejection, ReasonCount, Rejection, WakeOn,
 };
+pub use reports::EventQueue;
 pub use snapshot::Snapshot;
+pub use stats::Stats;
+pub use tally::{InVain, Queue, QueuedBy, Tally, Tries};
 pub use uses::Facts;
 pub use when::{Basis, Confidence, Estimate};

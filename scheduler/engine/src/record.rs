@@ -10,6 +10,7 @@ use crate::ledger::Holding;
 use crate::queue::{Order, ParkKey};
 use crate::rejection::Rejection;
 use crate::reports::ReportState;
+use crate::tally::Tries;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
@@ -31,6 +32,7 @@ pub(crate) struct Record {
     pub woken_as: Option<ParkKey>,
     pub rejection: Option<Rejection>,
     pub report: ReportState,
+    pub tries: Tries,
 }
 
 impl Record {

@@ -41,6 +41,7 @@ impl Engine {
         self.stats.preemptions = before.stats.preemptions;
         self.stats.preemption_victims = before.stats.preemption_victims;
         self.stats.woken_by_sweep = before.stats.woken_by_sweep;
+        self.tally = before.tally;
         self.reports = before.reports.only_scheduled();
         self.uses = before.uses;
         let culprit = before.trying;

@@ -103,6 +103,18 @@ impl Rejection {
         }
     }
 
+    /// The same, with what is to be said of Nodes that are closed: to the rules these have no place left.
+    pub(crate) fn told(&self, nodes_total: usize, closed: Option<&str>) -> String {
+        let message = self.message(nodes_total);
+        let is_full = |count: &ReasonCount| count.reason == Reason::TooManyPods;
+        match (self, closed) {
+            (Self::Nodes(nodes), Some(closed)) if nodes.reasons.values().any(is_full) => {
+                format!("{message} {closed}")
+            }
+            _ => message,
+        }
+    }
+
     /// Equal for two rejections that differ only in live figures: a condition is
     /// rewritten when this changes, not with every Amount.
     pub fn class(&self) -> Class {

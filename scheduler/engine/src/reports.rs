@@ -17,8 +17,20 @@ use crate::rejection::Class;
 const BURST: u32 = 3;
 /// … then one in this time. Live figures come from `explain`.
 const WRITE_INTERVAL: Duration = Duration::from_secs(30);
-/// The driver drains reports after every event; only one that stopped draining gets here.
-const SCHEDULED_MAX: usize = 100_000;
+/// Half a kilobyte each: some minutes of binding at full speed, until the API server has time for Events.
+const EVENTS_WAITING_MAX: usize = 100_000;
+
+/// Events about bound Pods wait behind Bindings. What is too many is counted, and never told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventQueue {
+    pub waiting_max: usize,
+}
+
+impl Default for EventQueue {
+    fn default() -> Self {
+        Self { waiting_max: EVENTS_WAITING_MAX }
+    }
+}
 
 /// What was written about one Pod.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -98,8 +110,8 @@ impl Reports {
         }
     }
 
-    pub fn scheduled(&mut self, report: Report) {
-        if self.scheduled.len() >= SCHEDULED_MAX {
+    pub fn scheduled(&mut self, report: Report, queue: EventQueue) {
+        if self.scheduled.len() >= queue.waiting_max {
             self.dropped += 1;
             return;
         }

@@ -11,7 +11,7 @@ use model::{
 use serde::{Deserialize, Serialize};
 
 use crate::closed::ClosedNodes;
-use crate::engine::{Engine, EngineConfig, Stats};
+use crate::engine::{Engine, EngineConfig};
 use crate::event::Kind;
 use crate::objects::Objects;
 use crate::placing::Placing;
@@ -20,6 +20,8 @@ use crate::queue::Parked;
 use crate::record::{Record, Stage};
 use crate::reports::Reports;
 use crate::rng::Rng;
+use crate::stats::Stats;
+use crate::tally::Tally;
 use crate::uses::Uses;
 
 /// What the engine knows and has promised. What can be counted or sorted again from it is left out: sums,
@@ -61,6 +63,7 @@ pub struct Snapshot {
     pods_seen: u64,
     trying: Option<PodUid>,
     stats: Stats,
+    tally: Tally,
 }
 
 impl Snapshot {
@@ -99,6 +102,7 @@ impl Engine {
             pods_seen: self.pods_seen,
             trying: self.trying.clone(),
             stats: self.stats.clone(),
+            tally: self.tally.clone(),
         }
     }
 
@@ -166,6 +170,7 @@ impl Engine {
         engine.placing = Placing::of(&engine.cluster, snapshot.seats);
         // Counted again on the way, but it counts more than can be seen.
         engine.stats = snapshot.stats;
+        engine.tally = snapshot.tally;
         engine
     }
 

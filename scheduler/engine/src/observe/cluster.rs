@@ -11,7 +11,13 @@ use crate::wake::Change;
 impl Engine {
     pub(super) fn pod_unreadable(&mut self, pod: PodUid, node: &NodeName) {
         self.closed.close(pod, node.clone());
-        if let Some(known) = self.cluster.nodes.get(node).cloned() {
+        self.show_closed(node);
+    }
+
+    /// One that was closed before is shown so already, and what is shown is not the truth.
+    fn show_closed(&mut self, node: &NodeName) {
+        let known = self.cluster.nodes.get(node).filter(|_| !self.closed.is_shown_closed(node));
+        if let Some(known) = known.cloned() {
             self.node_seen(known);
         }
     }
@@ -20,6 +26,24 @@ impl Engine {
     pub(super) fn reopen(&mut self, pod: &PodUid) {
         if let Some(node) = self.closed.reopen(pod) {
             self.node_seen(node);
+        }
+    }
+
+    /// Only what was decided here counts: whoever names a Node in a Pod of his own closes nothing.
+    pub(super) fn kubelet_rejected(&mut self, pod: &PodUid, why: Arc<str>) {
+        let decided = self.pods.get(pod).filter(|record| record.tries.count > 0);
+        let node = decided.and_then(|record| record.holding.as_ref()).map(|it| it.node.clone());
+        let Some(node) = node.filter(|node| self.cluster.nodes.contains_key(node)) else { return };
+        self.closed.rejected(self.now, node.clone(), why);
+        self.show_closed(&node);
+    }
+
+    /// Nodes whose time is over take Pods again.
+    pub(crate) fn reopen_due(&mut self) {
+        while let Some(opened) = self.closed.pop_due(self.now) {
+            if let Some(node) = opened {
+                self.node_seen(node);
+            }
         }
     }
 

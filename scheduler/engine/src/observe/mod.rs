@@ -21,6 +21,7 @@ impl Engine {
             Event::PodSeen(pod) => self.pod_seen(pod),
             Event::PodGone(uid) => self.pod_gone(&uid),
             Event::PodUnreadable { pod, node } => self.pod_unreadable(pod, &node),
+            Event::KubeletRejected { pod, why } => self.kubelet_rejected(&pod, why),
             Event::ObjectSeen(object) => self.object_seen(object),
             Event::ObjectGone(object) => {
                 self.objects.remove(&object);
@@ -98,7 +99,8 @@ impl Engine {
         let pod = record.pod.clone();
         self.move_to(uid, Stage::Bound(node.clone()));
         self.forget_in_line(uid);
-        self.reports.scheduled(Report::Scheduled { pod: pod.key.clone(), uid: uid.clone(), node });
+        let report = Report::Scheduled { pod: pod.key.clone(), uid: uid.clone(), node };
+        self.reports.scheduled(report, self.config.events);
     }
 
     fn bind_refused(&mut self, uid: &PodUid, _refusal: &Refusal) {
@@ -145,6 +147,7 @@ impl Engine {
         let verdict = self.gate(record.order, &record.pod.spec).err();
         if let (Some(verdict), Some(record)) = (verdict, self.pods.get_mut(uid)) {
             record.rejection = Some(Rejection::Object(verdict));
+            record.tries.rejected(self.now, record.rejection.as_ref());
         }
     }
 }

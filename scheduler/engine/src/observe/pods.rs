@@ -9,6 +9,7 @@ use crate::ledger::{Holder, Holding};
 use crate::queue::Order;
 use crate::record::{Record, Stage};
 use crate::reports::ReportState;
+use crate::tally::Tries;
 
 impl Engine {
     pub(super) fn pod_seen(&mut self, pod: Pod) {
@@ -61,6 +62,7 @@ impl Engine {
             woken_as: None,
             rejection: None,
             report: ReportState::default(),
+            tries: Tries::default(),
         };
         *self.stats.of_stage(&record.stage) += 1;
         self.pods.insert(pod.uid.clone(), record);

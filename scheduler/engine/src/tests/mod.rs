@@ -3,6 +3,7 @@
 mod binds;
 mod bundles;
 mod corridor_line;
+mod counts;
 mod nodes;
 mod placing;
 mod preemption;
@@ -11,6 +12,7 @@ mod properties;
 mod reports;
 mod snapshots;
 mod state;
+mod turned_away;
 mod uses;
 mod wakeups;
 mod when;

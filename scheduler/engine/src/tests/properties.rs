@@ -25,6 +25,8 @@ pub(super) enum Step {
     /// It gets a gate, or a deletionTimestamp.
     PodRests(u8),
     PodFinished(u8),
+    /// Its kubelet turns it away, if it is on a Node.
+    PodTurnedAway(u8),
     Object {
         number: u8,
         achievable: u8,
@@ -67,6 +69,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         ),
         2 => (0..24_u8).prop_map(Step::PodGone),
         1 => (0..24_u8).prop_map(Step::PodFinished),
+        1 => (0..24_u8).prop_map(Step::PodTurnedAway),
         1 => (0..24_u8).prop_map(Step::PodRests),
         4 => (0..4_u8, 0..130_u8, any::<bool>(), prop::sample::select(vec![50_u32, 100])).prop_map(
             |(number, achievable, phase, floor)| Step::Object { number, achievable, phase, floor }
@@ -143,6 +146,11 @@ impl History {
                 *self.deleted.entry(*number).or_default() += 1;
             }
             Step::PodFinished(number) => self.reassign(*number, Assignment::Finished),
+            Step::PodTurnedAway(number) => {
+                let pod = self.uid(*number).as_str().into();
+                self.world.handle(Event::KubeletRejected { pod, why: "OutOfcpu".into() });
+                self.reassign(*number, Assignment::Finished);
+            }
             Step::PodRests(number) => self.reassign(*number, Assignment::Leaving),
             Step::Reports { outcomes } => self.report(outcomes),
             Step::Object { number, achievable, phase, floor } => {

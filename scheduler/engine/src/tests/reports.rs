@@ -134,3 +134,18 @@ fn one_report_at_a_time_and_the_latest_is_not_forgotten() {
     let late = world.held_reports();
     assert!(late[0].1.contains("(Failed)"), "{late:?}");
 }
+
+#[test]
+fn what_a_full_queue_drops_is_counted_and_what_waits_in_it_is_told() {
+    let mut world = World::with_nodes(1);
+    world.engine.config.events.waiting_max = 2;
+    for number in 0..5 {
+        world.see(PodBuilder::new(&format!("p{number}")).build());
+    }
+    assert_eq!(world.bind_all().len(), 5, "and everybody is bound all the same");
+    let mut told = 0;
+    while world.poll_report().is_some() {
+        told += 1;
+    }
+    assert_eq!((told, world.engine.stats().reports_dropped), (2, 3));
+}

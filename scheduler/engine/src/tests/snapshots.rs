@@ -90,6 +90,11 @@ fn rich() -> World {
         world.see(low.build());
     }
     world.bind_all();
+    let turned_away = PodBuilder::new("away").cpu_milli(100);
+    world.see(turned_away.build());
+    world.bind_all();
+    world.handle(Event::KubeletRejected { pod: "uid-away".into(), why: "OutOfcpu".into() });
+    world.end("away");
     world.see(PodBuilder::new("urgent").cpu_milli(3000).priority(9).build());
     world.see(PodBuilder::new("refused").needs("team-b/none", Some(5)).build());
     world.see(PodBuilder::new("impatient").needs("gone", None).fail_fast().build());

@@ -1,0 +1,50 @@
+//! Plain counters, and who is where.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::Stage;
+
+/// Plain counters for the driver to export.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stats {
+    pub attempts_scheduled: u64,
+    pub attempts_unschedulable: u64,
+    pub attempts_error: u64,
+    pub quarantined: u64,
+    /// Attempts that ended in sending others away, and how many those were.
+    pub preemptions: u64,
+    pub preemption_victims: u64,
+    /// Pods that no event had woken. Not 0: an event was lost, or misjudged.
+    pub woken_by_sweep: u64,
+    pub reports_dropped: u64,
+    pub nodes: usize,
+    pub active: usize,
+    pub backoff: usize,
+    pub parked: usize,
+    pub in_line: usize,
+    /// Beside a line: more bandwidth does not help them.
+    pub aside: usize,
+    /// Waiting for a change of the Pod itself.
+    pub held: usize,
+    pub gated: usize,
+    pub binding: usize,
+    pub bound: usize,
+    pub finished: usize,
+}
+
+impl Stats {
+    pub(crate) fn of_stage(&mut self, stage: &Stage) -> &mut usize {
+        match stage {
+            Stage::Resting => &mut self.gated,
+            Stage::Finished => &mut self.finished,
+            Stage::Active | Stage::Reporting => &mut self.active,
+            Stage::Backoff => &mut self.backoff,
+            Stage::Parked => &mut self.parked,
+            Stage::InLine(_) => &mut self.in_line,
+            Stage::Aside(_) => &mut self.aside,
+            Stage::Held => &mut self.held,
+            Stage::Binding { .. } => &mut self.binding,
+            Stage::Bound(_) => &mut self.bound,
+        }
+    }
+}

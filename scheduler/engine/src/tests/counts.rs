@@ -1,0 +1,83 @@
+//! What the engine counts for whoever shows it.
+
+use std::time::Duration;
+
+use model::Assignment;
+
+use super::World;
+use crate::testkit::{CorridorBuilder, PodBuilder, corridor};
+use crate::{Event, InVain, Queue, QueuedBy, Refusal};
+
+#[test]
+fn attempts_in_vain_are_counted_by_profile_and_tries_by_pod() {
+    let mut world = World::with_nodes(1);
+    world.see(PodBuilder::new("a").cpu_milli(9_000).build());
+    world.see(PodBuilder::new("b").cpu_milli(9_000).profile("other").build());
+    world.see(PodBuilder::new("c").build());
+    world.bind_all();
+    let in_vain: Vec<_> = world.engine.tally().in_vain().collect();
+    let one = InVain { unschedulable: 1, failed: 0 };
+    assert_eq!(in_vain, [(&"corridor-scheduler".into(), one), (&"other".into(), one)]);
+    assert_eq!(world.engine.tally().preemptions_in_vain, 2);
+    let tries = world.engine.tries(&"uid-c".into()).unwrap();
+    assert_eq!((tries.count, tries.first), (1, Some(world.now)));
+}
+
+#[test]
+fn a_pod_whose_binding_is_refused_is_tried_a_second_time() {
+    let mut world = World::with_nodes(1);
+    world.see(PodBuilder::new("a").build());
+    let began = world.now;
+    let bind = world.decide().remove(0);
+    let refusal = Refusal { message: "conflict".into() };
+    world.handle(Event::BindRefused { pod: bind.uid, refusal });
+    world.pass(Duration::from_secs(1));
+    world.bind_all();
+    let tries = world.engine.tries(&"uid-a".into()).unwrap();
+    assert_eq!((tries.count, tries.first), (2, Some(began)));
+    let tally = world.engine.tally();
+    assert_eq!(tally.queued(Queue::Active, QueuedBy::PodAdd), 1);
+    assert_eq!(tally.queued(Queue::Backoff, QueuedBy::AttemptFailure), 1);
+    assert_eq!(tally.queued(Queue::Active, QueuedBy::BackoffComplete), 1);
+}
+
+#[test]
+fn a_census_says_who_waits_for_what_since_when() {
+    let mut world = World::with_nodes(2);
+    world.corridor(CorridorBuilder::new("c1", 100));
+    world.see(PodBuilder::new("holder").needs("c1", Some(100)).build());
+    world.bind_all();
+    world.see(PodBuilder::new("short").needs("c1", Some(10)).cpu_milli(2_000).build());
+    world.see(PodBuilder::new("greedy").needs("c1", Some(200)).cpu_milli(3_000).build());
+    world.see(PodBuilder::new("twice").needs("c1", Some(1)).needs("none", None).build());
+    world.see(PodBuilder::new("big").cpu_milli(9_000).build());
+    let gates = vec!["wait".into()];
+    world.see(PodBuilder::new("gated").assigned(Assignment::Gated { gates }).build());
+    let began = world.now;
+    world.bind_all();
+    world.pass(Duration::from_secs(5));
+    let census = world.engine.census();
+    let plugins: Vec<_> =
+        census.by_plugin.iter().map(|((plugin, _), pods)| (plugin.as_str(), *pods)).collect();
+    assert_eq!(plugins, [("Corridor", 3), ("NodeResourcesFit", 1), ("SchedulingGates", 1)]);
+    let held: Vec<_> = census.held.iter().map(|((_, why), pods)| (why.as_str(), *pods)).collect();
+    assert_eq!(held, [("MoreThanFloor", 1), ("Short", 2)]);
+    assert_eq!(census.oldest["Short"], began);
+    let stranded: Vec<_> = census.stranded_cpu_milli.into_iter().collect();
+    assert_eq!(stranded, [(corridor("c1"), 2_000)], "who lacks more, or asks too much, does not");
+}
+
+#[test]
+fn another_reason_begins_another_wait() {
+    let mut world = World::with_nodes(1);
+    world.see(PodBuilder::new("p").needs("c1", Some(10)).build());
+    world.bind_all();
+    world.pass(Duration::from_secs(5));
+    assert!(world.engine.census().oldest.contains_key("NotFound"));
+    world.corridor(CorridorBuilder::new("c1", 100).achievable(1.0));
+    world.bind_all();
+    world.held_reports();
+    let census = world.engine.census();
+    assert_eq!(census.oldest.get("BelowFloor"), Some(&world.now), "{census:?}");
+    assert_eq!(census.oldest.len(), 1);
+}
