@@ -51,6 +51,17 @@ impl Chosen {
         self.simulated.as_ref()
     }
 
+    /// By name: what is configured and does not renew its Lease is missed.
+    pub fn configured(&self) -> impl Iterator<Item = &'static str> {
+        let Backends { corrd, memqosd, attestd, .. } = &self.backends;
+        let all = [
+            ("corrd", corrd.is_some()),
+            ("memqosd", memqosd.is_some()),
+            ("attestd", attestd.is_some()),
+        ];
+        all.into_iter().filter(|(_, is_there)| *is_there).map(|(name, _)| name)
+    }
+
     pub async fn stop(self) {
         if let Some(simulated) = self.simulated {
             simulated.stop().await;

@@ -85,7 +85,8 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     let tenure = candidacy.tenure.clone();
     let driver =
         Driver::new(client.clone(), tenure.clone(), config, metrics.clone(), health.clone())
-            .with_witness(controllers.witness());
+            .with_witness(controllers.witness())
+            .expecting(chosen.configured());
     let driver = with_journal_folder(driver, args.journal_dir.as_deref())?;
     let new_settings = watch::Sender::new(configuration.settings);
     let for_controllers = new_settings.subscribe();

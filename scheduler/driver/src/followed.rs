@@ -6,11 +6,13 @@ use std::time::Instant;
 
 use crds::Witness;
 use engine::{Event, Kind};
-use jiff::Timestamp;
 use kube::Resource;
 use model::{Assignment, NodeName, ObjectKind, ObjectRef, ObjectUid, Owner, OwnerKind};
+use tokio::time::Instant as Moment;
 
 use crate::act::Condition;
+use crate::backends::{Backend, Renewals};
+use crate::births::{Birth, Births};
 use crate::clock::age;
 use crate::served::Served;
 use crate::tampering::{Guard, OURS, SeenUse};
@@ -48,8 +50,12 @@ pub(crate) trait Followed: Resource<DynamicType = ()> {
 #[derive(Debug, Default)]
 pub(crate) struct Noted {
     pub served: Served,
-    /// When each backend last renewed its Lease, by its own clock.
-    renewals: BTreeMap<ObjectKind, Timestamp>,
+    /// The time of the engine, as of what is being looked at.
+    pub now: model::Instant,
+    pub renewals: Renewals,
+    pub births: Births,
+    /// Objects that have become Ready, or have not in time.
+    pub born: Vec<Birth>,
     /// What the objects' conditions of ours say, and since when: a restarted scheduler goes on from
     /// there. They go with the object.
     pub use_conditions: BTreeMap<ObjectUid, Vec<Condition>>,
@@ -92,6 +98,7 @@ impl Noted {
         let uid = ObjectUid::new(&gone.1.uid);
         self.use_conditions.remove(&uid);
         self.guard.uses.gone(&uid);
+        self.births.forget(&uid);
         self.witness.forget(&gone.1.uid);
     }
 
@@ -163,6 +170,10 @@ macro_rules! followed_object {
                 let uid = ObjectUid::new(self.metadata.uid.as_deref().unwrap_or_default());
                 noted.conditions(&uid, &self.status.conditions);
                 let object = ObjectRef { kind: $kind, key: key(&self.metadata) };
+                let created = self.metadata.creation_timestamp.as_ref().map(|time| time.0);
+                let is_ready = self.status.phase == Some(crds::Phase::Ready);
+                let born = noted.births.sees($kind, &uid, created, is_ready, noted.now);
+                noted.born.extend(born);
                 let is_overwritten = noted.guard.uses.sees(&SeenUse {
                     object: &object,
                     uid: &uid,
@@ -223,26 +234,20 @@ impl Followed for WireLease {
     const KIND: Kind = Kind::Backends;
 
     fn seen(self, noted: &mut Noted) -> Option<Event> {
-        let kind = backend(&key(&self.metadata).name)?;
+        let backend = Backend::of_lease(&key(&self.metadata).name)?;
+        let kind = backend.objects();
         let Some(renewed) = self.spec.renew_time.map(|renewed| renewed.0) else {
-            return Some(Event::BackendGone(kind));
+            noted.renewals.gone(backend);
+            return kind.map(Event::BackendGone);
         };
-        // Seen again, it is not fresher than it was: only a renewal is.
-        let is_renewal = noted.renewals.insert(kind, renewed) != Some(renewed);
-        is_renewal.then(|| Event::BackendSeen { kind, age: age(renewed) })
+        let age = noted.renewals.sees(backend, renewed, age(renewed), Moment::now())?;
+        kind.map(|kind| Event::BackendSeen { kind, age })
     }
 
-    fn gone((key, _): Gone, _: &mut Noted) -> Option<Event> {
-        backend(&key.name).map(Event::BackendGone)
-    }
-}
-
-/// Which objects a Lease speaks for.
-fn backend(lease: &str) -> Option<ObjectKind> {
-    match lease {
-        crds::backend_lease::CORRD => Some(ObjectKind::Corridor),
-        crds::backend_lease::MEMQOSD => Some(ObjectKind::MemoryBundle),
-        _ => None,
+    fn gone((key, _): Gone, noted: &mut Noted) -> Option<Event> {
+        let backend = Backend::of_lease(&key.name)?;
+        noted.renewals.gone(backend);
+        backend.objects().map(Event::BackendGone)
     }
 }
 

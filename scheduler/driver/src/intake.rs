@@ -8,16 +8,19 @@ use crate::act::{BindReport, EvictReport};
 use crate::binding::Outcome;
 use crate::followed::Followed;
 use crate::health::KindState;
+use crate::metrics::Took;
 use crate::run::{Driver, Input};
+use crate::translate;
 use crate::watch::{News, Unreadable, WatchNews};
 use crate::wire::WirePod;
 
 impl Driver {
     pub(crate) fn take(&mut self, input: Input) {
+        self.noted.now = self.clock.now();
         match input {
             Input::Watch(news) => self.take_news(news),
             Input::BindUnclear(uid) => self.handle(Event::BindUnknown(uid)),
-            Input::BindEnded(report) => self.take_bind(*report),
+            Input::BindEnded { report, took } => self.take_bind(*report, took),
             Input::ConditionWritten { uid, pod } => self.take_condition(uid, pod),
             Input::UseEnded { object, uid, version } => {
                 let is_overwritten = self.noted.guard.uses.wrote(&object, &uid, version);
@@ -32,9 +35,20 @@ impl Driver {
         }
     }
 
-    fn take_bind(&mut self, report: BindReport) {
+    fn take_bind(&mut self, report: BindReport, took: Took) {
         let BindReport { bind, outcome, read } = report;
         self.slots.end_bind(&bind.uid);
+        let (attempts, profile) = (&self.metrics.attempts, &bind.spec.profile);
+        match outcome {
+            Outcome::Bound => {
+                attempts.bound(profile, took, self.noted.now, self.engine.tries(&bind.uid));
+            }
+            // Another replica finds out what became of it.
+            Outcome::TermEnded => {}
+            Outcome::Gone | Outcome::Refused { .. } | Outcome::Fenced { .. } => {
+                attempts.not_bound(profile, took);
+            }
+        }
         if let Some(pod) = read {
             self.take_reply(&pod);
         }
@@ -92,6 +106,9 @@ impl Driver {
                 if let Some(shadow) = &mut self.shadow {
                     shadow.follow(&self.engine, &news);
                 }
+                if let News::Seen(pod) = &news {
+                    self.look_for_rejection(pod);
+                }
                 self.take_kind(news);
             }
             WatchNews::Node(news) => self.take_kind(news),
@@ -105,6 +122,28 @@ impl Driver {
             WatchNews::ReplicationController(news) => self.take_kind(news),
             WatchNews::ReplicaSet(news) => self.take_kind(news),
             WatchNews::StatefulSet(news) => self.take_kind(news),
+        }
+    }
+
+    /// Before the sight of its end: then the engine knows no more where it was.
+    fn look_for_rejection(&mut self, wire: &WirePod) {
+        let Some(turned_away) = translate::turned_away(&wire.status) else { return };
+        let uid = PodUid::new(wire.metadata.uid.as_deref().unwrap_or_default());
+        if !self.engine.has_placed(&uid) {
+            return;
+        }
+        let reason = turned_away.reason;
+        warn!(
+            namespace = wire.metadata.namespace,
+            name = wire.metadata.name,
+            node = wire.spec.node_name,
+            reason,
+            message = wire.status.message,
+            "the kubelet has rejected a Pod that was bound to its node"
+        );
+        self.metrics.turned_away.with_label_values(&[reason]).inc();
+        if turned_away.is_of_the_node {
+            self.handle(Event::KubeletRejected { pod: uid, why: reason.into() });
         }
     }
 

@@ -5,7 +5,9 @@
 //! plain state machines: [`binding`], [`duty`], [`election`], [`tracker`], [`slots`].
 
 mod act;
+mod backends;
 mod binding;
+mod births;
 mod clock;
 mod configuration;
 mod duty;

@@ -22,7 +22,7 @@ use crate::election::Tenure;
 use crate::followed::Noted;
 use crate::health::Health;
 use crate::journal::{self, Journal, Recorded};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Took};
 use crate::questions::{Asked, Questions};
 use crate::served::Served;
 use crate::shadow::Shadow;
@@ -38,6 +38,8 @@ const INPUTS_MAX: usize = 4096;
 const BATCH_MAX: usize = 512;
 /// Attempts before new inputs are looked at.
 const ATTEMPTS_PER_POLL: u32 = 64;
+/// To count who waits for what takes a look at every Pod; a scrape comes every 15 s or so.
+const CENSUS_INTERVAL: Duration = Duration::from_secs(5);
 /// At most this long after SIGTERM: longer than one call, shorter than the kubelet's patience.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
 
@@ -46,7 +48,10 @@ const STOP_PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) enum Input {
     Watch(WatchNews),
     BindUnclear(PodUid),
-    BindEnded(Box<BindReport>),
+    BindEnded {
+        report: Box<BindReport>,
+        took: Took,
+    },
     /// The Pod as the write left it, if it succeeded.
     ConditionWritten {
         uid: PodUid,
@@ -104,6 +109,7 @@ pub struct Driver {
     pub(crate) stopping: bool,
     /// Another scheduler's decisions are compared, and none is made.
     pub(crate) shadow: Option<Shadow>,
+    census_due: Instant,
 }
 
 impl Driver {
@@ -118,6 +124,7 @@ impl Driver {
     ) -> Self {
         let (sender, receiver) = channel(INPUTS_MAX);
         let served = Served::by(&config);
+        metrics.serve(served.names().map(|name| &**name));
         let (questions, asked) = Questions::new(served.clone());
         let (journal, dumps) = Journal::new();
         Self {
@@ -140,7 +147,17 @@ impl Driver {
             dumps,
             stopping: false,
             shadow: None,
+            census_due: Instant::now(),
         }
+    }
+
+    /// These backends are configured, so that their Leases are missed: `corrd`, `memqosd`, `attestd`.
+    #[must_use]
+    pub fn expecting(self, backends: impl IntoIterator<Item = &'static str>) -> Self {
+        for backend in backends {
+            self.metrics.objects.expect_backend(backend);
+        }
+        self
     }
 
     /// Looks at what another scheduler does instead of doing anything. Wants a [`Tenure::onlooker`].
@@ -227,10 +244,27 @@ impl Driver {
             self.report();
             let has_to_tell = self.engine.has_reports() || self.noted.guard.has_to_tell();
             more_to_do |= self.may_act() && self.slots.can_write() && has_to_tell;
-            self.metrics.publish(&self.engine.stats(), self.duty.decides());
-            while let Some((object, reserved)) = self.engine.poll_reserved() {
-                self.metrics.reserved(&object, reserved);
-            }
+            self.publish();
+        }
+    }
+
+    fn publish(&mut self) {
+        let leads = self.duty.decides();
+        self.metrics.publish(&self.engine, leads);
+        while let Some((object, reserved)) = self.engine.poll_reserved() {
+            self.metrics.objects.reserved(&object, reserved);
+        }
+        for (backend, renewed) in self.noted.renewals.all() {
+            self.metrics.objects.lease_renewed(backend.name(), renewed);
+        }
+        let overdue = self.noted.births.overdue(self.clock.now());
+        for birth in self.noted.born.drain(..).chain(overdue).filter(|_| leads) {
+            self.metrics.objects.became_ready(&birth);
+        }
+        if Instant::now() >= self.census_due {
+            self.census_due = Instant::now() + CENSUS_INTERVAL;
+            let census = leads.then(|| self.engine.census());
+            self.metrics.publish_census(census.as_ref(), &self.clock);
         }
     }
 
@@ -253,10 +287,11 @@ impl Driver {
             self.poll_within(0);
         }
         while self.may_act() && self.slots.can_bind() {
-            match self.poll() {
+            let (poll, deciding) = self.poll();
+            match poll {
                 Poll::Bind(bind) => {
                     self.slots.begin_bind(&bind.uid);
-                    self.send_bind(bind);
+                    self.send_bind(bind, deciding);
                 }
                 Poll::Yield => return true,
                 Poll::Idle => break,
@@ -267,11 +302,16 @@ impl Driver {
         false
     }
 
-    fn poll(&mut self) -> Poll {
+    /// With how long one decision took.
+    fn poll(&mut self) -> (Poll, Duration) {
         if self.engine.is_synced() {
             self.noted.guard.pods.decides(Instant::now());
         }
-        self.poll_within(ATTEMPTS_PER_POLL)
+        let began = Instant::now();
+        let poll = self.poll_within(ATTEMPTS_PER_POLL);
+        let (took, has_decided) = (began.elapsed(), matches!(poll, Poll::Bind(_)));
+        let each = self.metrics.attempts.polled(self.engine.tally(), has_decided, took);
+        (poll, each)
     }
 
     fn poll_within(&mut self, attempts_max: u32) -> Poll {
@@ -283,17 +323,18 @@ impl Driver {
         self.engine.handle(self.clock.now(), event);
     }
 
-    fn send_bind(&mut self, bind: engine::Bind) {
+    fn send_bind(&mut self, bind: engine::Bind, deciding: Duration) {
         self.noted.guard.pods.binds(&bind);
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();
         let leader = self.term_name();
         tokio::spawn(async move {
-            let timer = metrics.bind_seconds.start_timer();
+            let began = Instant::now();
             let report = act::bind(client, bind, leader, &sender).await;
-            timer.observe_duration();
+            let took = Took { deciding, binding: began.elapsed() };
+            metrics.bind_seconds.observe(took.binding.as_secs_f64());
             metrics.binds.with_label_values(&[report.outcome.label()]).inc();
-            let _ = sender.send(Input::BindEnded(Box::new(report))).await;
+            let _ = sender.send(Input::BindEnded { report: Box::new(report), took }).await;
         });
     }
 

@@ -73,6 +73,7 @@ impl Engine {
         self.stats.quarantined += 1;
         let record = self.pods.get_mut(&culprit)?;
         record.rejection = Some(Rejection::Quarantined);
+        self.tally.tried(self.now, record);
         self.reports.held(self.now, &culprit, &record.report);
         Some(culprit)
     }

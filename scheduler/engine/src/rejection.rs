@@ -282,6 +282,22 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// Every label.
+    pub const LABELS: [&'static str; 12] = [
+        "NotInstalled",
+        "OtherNamespace",
+        "OtherSecurityDomain",
+        "NotFound",
+        "Releasing",
+        "NotReady",
+        "Stale",
+        "BelowFloor",
+        "MoreThanFloor",
+        "Short",
+        "InUse",
+        "KeptForHead",
+    ];
+
     /// The cause without its live figures.
     pub fn label(&self) -> &'static str {
         match self {

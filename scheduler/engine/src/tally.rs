@@ -39,7 +39,7 @@ pub struct Tries {
     pub count: u32,
     pub first: Option<Instant>,
     /// Why an object held it the last time, and since when for that.
-    pub(crate) held: Option<(Cow<'static, str>, Instant)>,
+    pub held: Option<(Cow<'static, str>, Instant)>,
 }
 
 impl Tries {
@@ -204,6 +204,11 @@ impl Engine {
     /// What was tried for the Pod so far; `None` if it is not known.
     pub fn tries(&self, pod: &PodUid) -> Option<&Tries> {
         self.pods.get(pod).map(|record| &record.tries)
+    }
+
+    /// Whether the Pod is on a Node, or on its way there, because it was decided here.
+    pub fn has_placed(&self, pod: &PodUid) -> bool {
+        self.pods.get(pod).is_some_and(|it| it.tries.count > 0 && it.holding.is_some())
     }
 
     /// What Pods come into queues by, because of this event.

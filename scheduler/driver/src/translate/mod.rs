@@ -11,6 +11,7 @@ mod selecting;
 mod selector;
 mod shape;
 mod spread;
+mod turned_away;
 mod unsupported;
 
 pub(crate) use affinity::node_affinity;
@@ -21,6 +22,7 @@ pub(crate) use objects::{allowed_tenants, bundle, corridor};
 pub(crate) use pod::pod;
 pub(crate) use selecting::{budget, replica_set, replication_controller, service, stateful_set};
 pub(crate) use spread::spread_constraint;
+pub(crate) use turned_away::{TURNED_AWAY_REASONS, turned_away};
 
 use crate::tracker::key;
 

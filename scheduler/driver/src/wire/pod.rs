@@ -65,6 +65,8 @@ pub(crate) struct WireSchedulingGate {
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WirePodStatus {
     pub phase: String,
+    pub reason: String,
+    pub message: String,
     pub nominated_node_name: String,
     pub start_time: Option<Time>,
     pub conditions: Vec<WireCondition>,

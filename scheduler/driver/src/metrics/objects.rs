@@ -1,0 +1,88 @@
+//! Corridors, MemoryBundles, and the daemons behind them.
+
+use model::{Amount, ObjectKind, ObjectRef};
+use prometheus::{GaugeVec, HistogramVec};
+use tokio::time::Instant;
+
+use super::ages::{Ages, Since};
+use super::make::{Made, Maker};
+use crate::births::Birth;
+
+#[derive(Debug)]
+pub(crate) struct Objects {
+    reserved_corridors: GaugeVec,
+    reserved_bundles: GaugeVec,
+    time_to_ready: HistogramVec,
+    lease_ages: Ages,
+}
+
+impl Objects {
+    pub(super) fn new(make: &Maker) -> Made<Self> {
+        let lease_ages = Ages::new(
+            "corridor_backend_lease_age_seconds",
+            "Seconds since the Lease of a backend (corrd, memqosd, attestd) was renewed, as this replica sees it; +Inf while one that is configured has none.",
+            "backend",
+        )?;
+        let time_to_ready = make.histograms(
+            "corridor_time_to_ready_seconds",
+            "Time from the creation of a Corridor or MemoryBundle to its first Ready. One that is not Ready after 60 s is counted then, once, above every bucket. Only the leader counts.",
+            vec![0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0],
+            &["kind"],
+        )?;
+        for kind in ObjectKind::ALL {
+            time_to_ready.with_label_values(&[kind_label(kind)]);
+        }
+        Ok(Self {
+            reserved_corridors: make.amounts(
+                "corridor_reserved_gbps",
+                "Bandwidth of a Corridor that bound Pods have reserved.",
+                &["namespace", "corridor"],
+            )?,
+            reserved_bundles: make.amounts(
+                "ffm_reserved_gbs",
+                "Bandwidth of a MemoryBundle that bound Pods have reserved, in GB/s.",
+                &["namespace", "bundle"],
+            )?,
+            time_to_ready,
+            lease_ages: make.registered(lease_ages)?,
+        })
+    }
+
+    /// What is reserved of an object now; `None` when it is gone, and its series with it.
+    pub fn reserved(&self, object: &ObjectRef, reserved: Option<Amount>) {
+        let series = match object.kind {
+            ObjectKind::Corridor => &self.reserved_corridors,
+            ObjectKind::MemoryBundle => &self.reserved_bundles,
+        };
+        let labels = [&*object.key.namespace, &*object.key.name];
+        match reserved {
+            #[expect(clippy::cast_precision_loss, reason = "an amount on a graph")]
+            Some(reserved) => {
+                series.with_label_values(&labels).set(reserved.milli() as f64 / 1000.0);
+            }
+            // What was never set cannot be removed, and need not be.
+            None => drop(series.remove_label_values(&labels)),
+        }
+    }
+
+    pub fn became_ready(&self, birth: &Birth) {
+        let took = self.time_to_ready.with_label_values(&[kind_label(birth.kind)]);
+        took.observe(birth.took.as_secs_f64());
+    }
+
+    /// This backend is configured: that it has no Lease is worth telling.
+    pub fn expect_backend(&self, backend: &'static str) {
+        self.lease_ages.set(backend, Since::Ever);
+    }
+
+    pub fn lease_renewed(&self, backend: &'static str, at: Instant) {
+        self.lease_ages.set(backend, Since::At(at));
+    }
+}
+
+pub(super) fn kind_label(kind: ObjectKind) -> &'static str {
+    match kind {
+        ObjectKind::Corridor => "Corridor",
+        ObjectKind::MemoryBundle => "MemoryBundle",
+    }
+}
