@@ -4,6 +4,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::cast_precision_loss,
     reason = "a test ends at the first thing that is wrong"
 )]
 

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+use engine::EventQueue;
 
 use crate::configuration::ConfigMapName;
 
@@ -90,6 +91,11 @@ pub struct RunArgs {
     /// nowhere; it can be read from /api/journal.
     #[arg(long, value_name = "DIR")]
     pub journal_dir: Option<PathBuf>,
+
+    /// Events about bound Pods that may wait, behind Bindings, until they are written. What is more is counted in
+    /// corridor_reports_dropped_total and never written.
+    #[arg(long, value_name = "N", default_value_t = EventQueue::default().waiting_max)]
+    pub events_waiting_max: usize,
 
     /// The `cluster` label of metrics.
     #[arg(long, value_name = "NAME", default_value = "default")]

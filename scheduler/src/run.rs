@@ -9,6 +9,7 @@ use controllers::{Controllers, Settings};
 use driver::{
     Driver, DriverError, Election, Fence, Health, Metrics, SchedulerConfiguration, Tenure,
 };
+use engine::EventQueue;
 use futures::{FutureExt, TryFutureExt};
 use tokio::sync::watch;
 use tracing::{info, warn};
@@ -161,7 +162,8 @@ pub async fn configure(
     args: &RunArgs,
     access: &kube::Config,
 ) -> Result<(Configuration, Option<Live>), RunError> {
-    let known = Known { cluster_name: &args.cluster_name, seed: args.seed };
+    let events = EventQueue { waiting_max: args.events_waiting_max };
+    let known = Known { cluster_name: &args.cluster_name, seed: args.seed, events };
     let live = match &args.config_map {
         Some(name) => {
             let client = client::unfenced(access)?;

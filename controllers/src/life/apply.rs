@@ -170,6 +170,7 @@ async fn attest<K: Kind>(
     let (Some(attestd), Some(requirement)) = (&context.backends.attestd, &found.requirement) else {
         return Err(refuse("attestd is not configured".to_owned(), "unreachable"));
     };
+    context.metrics.attestation_begins(&found.facts.namespace, device);
     let nonce = fresh_nonce().map_err(|error| refuse(error.to_string(), "nonce"))?;
     let facts = &found.facts;
     let ask = VerifyRequest {

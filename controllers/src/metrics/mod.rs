@@ -18,6 +18,10 @@ use self::series::{AttestationSeries, BundleSeries, CorridorSeries, Maker};
 /// series are as much as one Prometheus scrape should bring.
 const ROWS_MAX: usize = 100_000;
 
+const RECALIBRATION_REASONS: [&str; 2] = ["ber_drift", "spec_change"];
+const ATTESTATION_FAILURES: [&str; 8] =
+    ["claim", "firmware", "pqc", "signature", "nonce", "expired", "tenant", "unreachable"];
+
 /// Counters and gauges of seed 000, under their names there, each with `cluster` and `namespace`.
 pub struct Metrics {
     registry: Registry,
@@ -114,6 +118,14 @@ impl Metrics {
     pub(crate) fn corridor_allocated(&self, object: &Corridor) {
         let ((namespace, name), kind) = (name_of(object), object.spec.corridor_type.to_string());
         self.corridors.allocations.with_label_values(&[&namespace, &name, &kind]).inc();
+        self.begin_recalibrations(&namespace, &name);
+    }
+
+    /// There before the first of them: no alert sees a series rise that is born with a 1.
+    fn begin_recalibrations(&self, namespace: &str, name: &str) {
+        for reason in RECALIBRATION_REASONS {
+            self.corridors.recalibrations.with_label_values(&[namespace, name, reason]);
+        }
     }
 
     pub(crate) fn corridor_recalibrated(&self, object: &Corridor, reason: &str) {
@@ -133,6 +145,7 @@ impl Metrics {
                 return;
             };
             self.forget_lambdas(&name, lost.iter());
+            self.begin_recalibrations(&name.0, &name.1);
         }
         let Some(row) = rows.corridors.get_mut(&name) else { return };
         let series = &self.corridors;
@@ -177,7 +190,7 @@ impl Metrics {
             let _ = gauges.remove_label_values(&[namespace, name]);
         }
         let _ = series.power_saved.remove_label_values(&[namespace, name]);
-        for reason in ["ber_drift", "spec_change"] {
+        for reason in RECALIBRATION_REASONS {
             let _ = series.recalibrations.remove_label_values(&[namespace, name, reason]);
         }
         for kind in ["SiCorridor", "CarbonCorridor"] {
@@ -243,6 +256,14 @@ impl Metrics {
         self.corridors.power_saved.reset();
         for totals in self.bundles.totals() {
             totals.reset();
+        }
+    }
+
+    /// A device is about to be asked: all that can come of it is there from now on.
+    pub(crate) fn attestation_begins(&self, namespace: &str, device: &str) {
+        self.attestation.ok.with_label_values(&[namespace, device]);
+        for reason in ATTESTATION_FAILURES {
+            self.attestation.fail.with_label_values(&[namespace, device, reason]);
         }
     }
 

@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use kube::{Client, Config};
 use serde_json::json;
 use tokio::process::Command;
 
-use super::servers::{flag, until_ready};
+use super::servers::{flag, free_port, until_ready};
 use super::{ControlPlane, Supervised};
 use crate::error::{Doing as _, Error, Result, ensure};
 
@@ -26,12 +27,27 @@ const QUERIES_PER_SECOND: u32 = 10_000;
 #[derive(Debug)]
 pub struct KubeScheduler {
     server: Supervised,
+    url: Option<String>,
 }
 
 impl KubeScheduler {
     /// Where it writes what it thinks.
     pub fn log_path(&self) -> PathBuf {
         self.server.log_path()
+    }
+
+    /// Every metric that it serves now, as text, if it serves any.
+    pub async fn metrics(&self) -> Result<String> {
+        let doing = "reading the metrics of kube-scheduler";
+        let url = self.url.as_deref().ok_or_else(|| Error::malformed(doing, "it serves none"))?;
+        let uri = url.parse().map_err(|problem| Error::malformed(doing, problem))?;
+        let mut config = Config::new(uri);
+        // It has made its certificate itself, a moment ago.
+        config.accept_invalid_certs = true;
+        let client = Client::try_from(config).doing(doing)?;
+        let request = http::Request::get("/metrics").body(Vec::new());
+        let request = request.map_err(|problem| Error::malformed(doing, problem))?;
+        client.request_text(request).await.doing(doing)
     }
 
     pub fn has_ended(&self) -> bool {
@@ -47,6 +63,15 @@ impl ControlPlane {
     /// Starts kube-scheduler with every right, and with its defaults, except that it looks at all
     /// Nodes. Returns when it knows what there is.
     pub async fn start_kube_scheduler(&self) -> Result<KubeScheduler> {
+        self.start_kube_scheduler_at(None).await
+    }
+
+    /// The same; its metrics can be read by anybody.
+    pub async fn start_serving_kube_scheduler(&self) -> Result<KubeScheduler> {
+        self.start_kube_scheduler_at(Some(free_port()?)).await
+    }
+
+    async fn start_kube_scheduler_at(&self, port: Option<u16>) -> Result<KubeScheduler> {
         let program = self.binaries.path(PROGRAM);
         if !program.is_file() {
             return Err(Error::NoControlPlane(format!(
@@ -57,8 +82,11 @@ impl ControlPlane {
         let mut server = Supervised::prepare(PROGRAM, &program, |folder| {
             vec![
                 flag("--config", folder.join(CONFIGURATION)),
-                // Nobody asks it anything.
-                flag("--secure-port", "0"),
+                // 0: nobody asks it anything.
+                flag("--secure-port", port.unwrap_or_default().to_string()),
+                flag("--bind-address", "127.0.0.1"),
+                flag("--cert-dir", folder.join("certificates")),
+                flag("--authorization-always-allow-paths", "/metrics"),
                 flag("--v", VERBOSITY),
                 flag("--vmodule", SCORES_TOO),
             ]
@@ -68,7 +96,8 @@ impl ControlPlane {
             .doing(format!("writing {}", path.display()))?;
         server.start()?;
         until_ready(&server, async |server| server.log().contains(KNOWS_ALL)).await?;
-        Ok(KubeScheduler { server })
+        let url = port.map(|port| format!("https://127.0.0.1:{port}"));
+        Ok(KubeScheduler { server, url })
     }
 
     /// Has kube-scheduler write down its whole configuration as it is by default.

@@ -48,6 +48,8 @@ pub struct Faults {
     doubled: Mutex<bool>,
     edit: Mutex<Option<Edit>>,
     struck: AtomicUsize,
+    /// Events do not arrive for now.
+    holds_events: watch::Sender<bool>,
     /// Bindings that are late and have not arrived yet.
     late: watch::Sender<usize>,
 }
@@ -100,6 +102,11 @@ impl Faults {
         set(&self.edit, Some(Arc::new(edit)));
     }
 
+    /// Events arrive when this is taken back, and not before.
+    pub fn hold_events(&self, holds: bool) {
+        self.holds_events.send_replace(holds);
+    }
+
     /// How often something was done.
     pub fn struck(&self) -> usize {
         self.struck.load(Ordering::SeqCst)
@@ -130,12 +137,25 @@ fn is_binding(call: &Call) -> bool {
     call.method == Method::POST && call.path().ends_with("/binding")
 }
 
+fn is_event(call: &Call) -> bool {
+    call.method == Method::POST && call.path().ends_with("/events")
+}
+
 fn pod_of(call: &Call) -> String {
     call.path().rsplit('/').nth(1).unwrap_or_default().to_owned()
 }
 
 impl Gate for Faults {
     fn pass(self: Arc<Self>, call: Arc<Call>, carry_out: CarryOut) -> CarryOut {
+        if is_event(&call) && *self.holds_events.borrow() {
+            self.strike();
+            return async move {
+                // The sender lives as long as `self`.
+                let _ = self.holds_events.subscribe().wait_for(|holds| !*holds).await;
+                carry_out.await
+            }
+            .boxed();
+        }
         if !is_binding(&call) {
             return carry_out;
         }

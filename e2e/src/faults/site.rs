@@ -1,6 +1,7 @@
 //! A control plane, a proxy with faults, and the story that is played behind it.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,7 +30,7 @@ pub const UNREADABLE: &str = "unreadable";
 const NODES: usize = 6;
 const PLACES: usize = 60;
 /// A few more than there is room for: what is promised twice shows.
-const PODS: usize = 56;
+pub const PODS: usize = 56;
 const CORRIDOR_PODS: usize = 8;
 
 /// Everything but the fault.
@@ -49,6 +50,16 @@ pub struct FaultSite {
 impl FaultSite {
     /// An empty cluster, with a scheduler that meets the faults.
     pub async fn start(plane: &ControlPlane, faults: &Arc<Faults>) -> Result<Self> {
+        Self::start_as(plane, faults, |binary| Ok(binary.to_owned()), &[]).await
+    }
+
+    /// The same, with whatever `program` makes of the scheduler's binary, and with more flags.
+    pub async fn start_as(
+        plane: &ControlPlane,
+        faults: &Arc<Faults>,
+        program: impl FnOnce(&Path) -> Result<PathBuf>,
+        flags: &[&str],
+    ) -> Result<Self> {
         let cluster = plane.cluster().await?;
         cluster.clear().await?;
         cluster.ensure_namespace(TEAM).await?;
@@ -65,8 +76,8 @@ impl FaultSite {
         let proxy = Proxy::start(Server::ApiServer, upstream, gate).await?;
         let folder = tempfile::tempdir().doing("making a folder for a kubeconfig")?;
         let kubeconfig = proxy.write_kubeconfig(folder.path())?;
-        let binary = cluster.scheduler_binary().to_owned();
-        let scheduler = SchedulerProcess::start_binary(&binary, &kubeconfig, &[]).await?;
+        let binary = program(cluster.scheduler_binary())?;
+        let scheduler = SchedulerProcess::start_binary(&binary, &kubeconfig, flags).await?;
         Ok(Self {
             scheduler,
             cluster,
@@ -90,10 +101,19 @@ impl FaultSite {
 
     /// As many Pods as there are places, and some more.
     pub async fn create_pods(&self) -> Result<()> {
+        self.create_corridor_pods().await?;
+        self.create_plain_pods().await
+    }
+
+    pub async fn create_plain_pods(&self) -> Result<()> {
         let plain = PodTemplate::small();
-        let asking = PodTemplate::small().corridor(&self.corridor, "2");
-        self.cluster.create_pods(TEAM, "corridor", CORRIDOR_PODS, &asking).await?;
         self.cluster.create_pods(TEAM, "plain", PODS, &plain).await.map(drop)
+    }
+
+    /// Those that ask for bandwidth: as much as there is, all together.
+    pub async fn create_corridor_pods(&self) -> Result<()> {
+        let asking = PodTemplate::small().corridor(&self.corridor, "2");
+        self.cluster.create_pods(TEAM, "corridor", CORRIDOR_PODS, &asking).await.map(drop)
     }
 
     /// Waits until so many Pods are bound.

@@ -86,7 +86,7 @@ mod tests {
     fn one_that_is_late_counts_once_and_above_a_minute() {
         let mut births = Births::default();
         sees(&mut births, false, 0);
-        assert_eq!(births.overdue(START + Duration::from_secs(60)), []);
+        assert_eq!(births.overdue(START + Duration::from_mins(1)), []);
         let late = births.overdue(START + Duration::from_secs(61));
         assert!(late.len() == 1 && late[0].took > READY_WITHIN);
         assert_eq!(births.overdue(START + Duration::from_secs(99)), []);

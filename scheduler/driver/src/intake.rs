@@ -69,7 +69,7 @@ impl Driver {
     }
 
     fn refused(&mut self, bind: Bind, message: String) {
-        info!(pod = %bind.pod, node = %bind.node, %message, "Binding refused; trying again");
+        info!(pod = %bind.pod, node = %bind.node, why = %message, "Binding refused; trying again");
         let refusal = engine::Refusal { message };
         self.handle(Event::BindRefused { pod: bind.uid, refusal });
     }
@@ -138,7 +138,7 @@ impl Driver {
             name = wire.metadata.name,
             node = wire.spec.node_name,
             reason,
-            message = wire.status.message,
+            why = wire.status.message,
             "the kubelet has rejected a Pod that was bound to its node"
         );
         self.metrics.turned_away.with_label_values(&[reason]).inc();

@@ -270,7 +270,7 @@ impl Driver {
 
     fn wake_at(&self, give_up: Option<Deadline>, more_to_do: bool) -> Deadline {
         /// Without any timer, a look around now and then costs nothing.
-        const IDLE: Duration = Duration::from_secs(10);
+        const IDLE: Duration = CENSUS_INTERVAL;
         if more_to_do {
             return Deadline::now();
         }

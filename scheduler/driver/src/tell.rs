@@ -73,7 +73,7 @@ impl Driver {
     }
 
     pub(crate) fn tell_held(&self, held: Held) {
-        info!(pod = %held.pod, message = %held.message, "held");
+        info!(pod = %held.pod, why = %held.message, "held");
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();
         tokio::spawn(async move {

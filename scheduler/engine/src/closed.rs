@@ -68,13 +68,15 @@ impl ClosedNodes {
         };
     }
 
-    /// A Node whose time is over, as it is in truth, if nothing else keeps it closed.
-    pub fn pop_due(&mut self, now: Instant) -> Option<Option<ClusterNode>> {
+    /// Opens the Nodes whose time is over. As they are in truth, without those that something else keeps closed.
+    pub fn open_due(&mut self, now: Instant) -> Vec<ClusterNode> {
         let due = |it: &Rejecting| it.is_closed && it.until <= now;
-        let (name, rejecting) = self.rejecting.iter_mut().find(|(_, it)| due(it))?;
-        rejecting.is_closed = false;
-        let name = name.clone();
-        Some(self.opened(&name))
+        let mut over = Vec::new();
+        for (name, rejecting) in self.rejecting.iter_mut().filter(|(_, it)| due(it)) {
+            rejecting.is_closed = false;
+            over.push(name.clone());
+        }
+        over.iter().filter_map(|name| self.opened(name)).collect()
     }
 
     /// When the next Node is opened by time alone.
@@ -147,7 +149,8 @@ mod tests {
             assert_eq!(closed.next_due(), Some(until), "it was on its way");
             seconds.push(until.saturating_since(now).as_secs());
             now = until;
-            assert!(closed.pop_due(now).is_some() && closed.pop_due(now).is_none());
+            closed.open_due(now);
+            assert_eq!(closed.next_due(), None);
         }
         assert_eq!(seconds, [10, 20, 40, 80, 160, 300, 300]);
         now = now + REJECTION_FORGOTTEN;

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use controllers::{CorridorConfiguration, Settings};
 use driver::{KubeSchedulerConfiguration, SchedulerConfiguration};
+use engine::EventQueue;
 use serde::Deserialize;
 
 pub use self::config_map::ConfigMapName;
@@ -42,6 +43,7 @@ pub struct ConfigurationError {
 pub struct Known<'a> {
     pub cluster_name: &'a str,
     pub seed: u64,
+    pub events: EventQueue,
 }
 
 impl Configuration {
@@ -49,6 +51,7 @@ impl Configuration {
     pub fn of(mut self, known: Known<'_>) -> Self {
         known.cluster_name.clone_into(&mut self.settings.cluster_name);
         self.scheduler.engine.seed = known.seed;
+        self.scheduler.engine.events = known.events;
         self
     }
 

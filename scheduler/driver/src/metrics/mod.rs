@@ -69,7 +69,7 @@ impl Metrics {
                 "corridor_tampering_total",
                 "Writes by somebody else to what only the scheduler writes, by kind.",
                 "kind",
-                Tampering::ALL.map(|kind| kind.as_str()),
+                Tampering::ALL.map(Tampering::as_str),
             )?,
             turned_away: make.counters_of(
                 "corridor_kubelet_rejections_total",

@@ -1,15 +1,24 @@
 //! Corridors, MemoryBundles, and the daemons behind them.
 
+use std::collections::BTreeSet;
+
 use model::{Amount, ObjectKind, ObjectRef};
-use prometheus::{GaugeVec, HistogramVec};
+use parking_lot::Mutex;
+use prometheus::{GaugeVec, HistogramVec, IntCounter};
 use tokio::time::Instant;
 
 use super::ages::{Ages, Since};
 use super::make::{Made, Maker};
 use crate::births::Birth;
 
+/// Objects with series of their own, as many as those of the controllers.
+const OBJECTS_MAX: usize = 100_000;
+
 #[derive(Debug)]
 pub(crate) struct Objects {
+    /// Who has a series of what is reserved.
+    listed: Mutex<BTreeSet<ObjectRef>>,
+    unlisted: IntCounter,
     reserved_corridors: GaugeVec,
     reserved_bundles: GaugeVec,
     time_to_ready: HistogramVec,
@@ -33,6 +42,11 @@ impl Objects {
             time_to_ready.with_label_values(&[kind_label(kind)]);
         }
         Ok(Self {
+            listed: Mutex::default(),
+            unlisted: make.counter(
+                "corridor_reserved_samples_dropped_total",
+                "Changes of what is reserved of objects that have no series of their own, because there are too many.",
+            )?,
             reserved_corridors: make.amounts(
                 "corridor_reserved_gbps",
                 "Bandwidth of a Corridor that bound Pods have reserved.",
@@ -55,13 +69,21 @@ impl Objects {
             ObjectKind::MemoryBundle => &self.reserved_bundles,
         };
         let labels = [&*object.key.namespace, &*object.key.name];
+        let mut listed = self.listed.lock();
         match reserved {
+            Some(_) if listed.len() >= OBJECTS_MAX && !listed.contains(object) => {
+                self.unlisted.inc();
+            }
             #[expect(clippy::cast_precision_loss, reason = "an amount on a graph")]
             Some(reserved) => {
+                listed.insert(object.clone());
                 series.with_label_values(&labels).set(reserved.milli() as f64 / 1000.0);
             }
-            // What was never set cannot be removed, and need not be.
-            None => drop(series.remove_label_values(&labels)),
+            None => {
+                listed.remove(object);
+                // What was never set cannot be removed, and need not be.
+                let _ = series.remove_label_values(&labels);
+            }
         }
     }
 
@@ -84,5 +106,32 @@ pub(super) fn kind_label(kind: ObjectKind) -> &'static str {
     match kind {
         ObjectKind::Corridor => "Corridor",
         ObjectKind::MemoryBundle => "MemoryBundle",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::ObjectKey;
+
+    use super::*;
+
+    fn corridor(number: usize) -> ObjectRef {
+        ObjectRef { kind: ObjectKind::Corridor, key: ObjectKey::new("a", &number.to_string()) }
+    }
+
+    #[test]
+    fn too_many_objects_are_counted_instead_of_shown() {
+        let objects = Objects::new(&Maker::new("here").unwrap()).unwrap();
+        *objects.listed.lock() = (0..OBJECTS_MAX).map(corridor).collect();
+        objects.reserved(&corridor(1), Some(Amount::from_whole(7)));
+        objects.reserved(&corridor(OBJECTS_MAX), Some(Amount::from_whole(7)));
+        let series = |object: usize| {
+            let labels = ["a", &object.to_string()];
+            objects.reserved_corridors.with_label_values(&labels).get() > 0.5
+        };
+        assert!(series(1) && !series(OBJECTS_MAX) && objects.unlisted.get() == 1);
+        objects.reserved(&corridor(1), None);
+        objects.reserved(&corridor(OBJECTS_MAX), Some(Amount::from_whole(7)));
+        assert!(series(OBJECTS_MAX), "there is room again");
     }
 }

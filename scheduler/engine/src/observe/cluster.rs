@@ -40,10 +40,8 @@ impl Engine {
 
     /// Nodes whose time is over take Pods again.
     pub(crate) fn reopen_due(&mut self) {
-        while let Some(opened) = self.closed.pop_due(self.now) {
-            if let Some(node) = opened {
-                self.node_seen(node);
-            }
+        for node in self.closed.open_due(self.now) {
+            self.node_seen(node);
         }
     }
 

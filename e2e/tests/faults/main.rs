@@ -7,7 +7,7 @@
 //! | 2 | a watch falls silent |
 //! | 3 | a watch is told that it is too old (410) |
 //! | 4 | a list is told so |
-//! | 5–11 | a Binding is answered 409, 404, 422, 429, 500, 503, 504 without being carried out |
+//! | 5–11 | a Binding is answered 409, 404, 422, 429, 500, 503 or 504 without being carried out |
 //! | 12 | a Binding is carried out, and the answer is lost |
 //! | 13 | a Binding arrives a minute late |
 //! | 14 | events come twice |
@@ -19,12 +19,16 @@
 //! | 20 | the API server is killed and started again |
 //! | 21 | etcd is killed and started again |
 //! | 22 | a CRD is not installed |
+//! | 23 | the wall clock steps, an hour ahead and an hour back |
+//! | 24 | the queue of Events is full |
 
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     reason = "a test ends at the first thing that is wrong"
 )]
+
+mod inside;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -106,12 +110,43 @@ async fn fault_04_a_list_is_too_old() {
     with(|faults| faults.on_lists(3)).await;
 }
 
+async fn with_bindings_answered(code: u16) {
+    with(|faults| faults.on_binds(BindFault::Answered(code), 8)).await;
+}
+
 #[tokio::test]
-async fn fault_05_to_11_a_binding_is_refused() {
-    for code in [409, 404, 422, 429, 500, 503, 504] {
-        say(&format!("{code}"));
-        with(|faults| faults.on_binds(BindFault::Answered(code), 8)).await;
-    }
+async fn fault_05_a_binding_is_answered_409() {
+    with_bindings_answered(409).await;
+}
+
+#[tokio::test]
+async fn fault_06_a_binding_is_answered_404() {
+    with_bindings_answered(404).await;
+}
+
+#[tokio::test]
+async fn fault_07_a_binding_is_answered_422() {
+    with_bindings_answered(422).await;
+}
+
+#[tokio::test]
+async fn fault_08_a_binding_is_answered_429() {
+    with_bindings_answered(429).await;
+}
+
+#[tokio::test]
+async fn fault_09_a_binding_is_answered_500() {
+    with_bindings_answered(500).await;
+}
+
+#[tokio::test]
+async fn fault_10_a_binding_is_answered_503() {
+    with_bindings_answered(503).await;
+}
+
+#[tokio::test]
+async fn fault_11_a_binding_is_answered_504() {
+    with_bindings_answered(504).await;
 }
 
 #[tokio::test]
