@@ -25,11 +25,20 @@ pub fn cpu_seconds(process: u32) -> Result<f64> {
 
 /// Resident memory of a process now.
 pub fn resident_kib(process: u32) -> Result<u64> {
+    status_kib(process, "VmRSS:")
+}
+
+/// The most resident memory that a process ever had.
+pub fn peak_resident_kib(process: u32) -> Result<u64> {
+    status_kib(process, "VmHWM:")
+}
+
+fn status_kib(process: u32, field: &str) -> Result<u64> {
     let path = format!("/proc/{process}/status");
     let status = fs::read_to_string(&path).doing(format!("reading {path}"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
     line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse().ok())
-        .ok_or_else(|| Error::malformed(format!("reading {path}"), "it has no VmRSS"))
+        .ok_or_else(|| Error::malformed(format!("reading {path}"), format!("it has no {field}")))
 }
 
 #[cfg(test)]
@@ -39,6 +48,7 @@ mod tests {
     #[test]
     fn a_process_can_be_looked_at() {
         assert!(resident_kib(std::process::id()).unwrap() > 1000);
+        assert!(peak_resident_kib(std::process::id()).unwrap() > 1000);
         assert!(cpu_seconds(std::process::id()).unwrap() >= 0.0);
     }
 }

@@ -122,6 +122,17 @@ impl SchedulerProcess {
         self.process.signal(signal)
     }
 
+    /// From now on its end shows nothing of its log.
+    #[must_use]
+    pub fn quiet(mut self) -> Self {
+        self.is_quiet = true;
+        self
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.process.has_ended()
+    }
+
     /// Ends it without a chance to do anything more, and returns when it is dead.
     pub async fn kill9(mut self) -> Result<()> {
         self.kill9_in_place().await

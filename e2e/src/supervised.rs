@@ -157,7 +157,7 @@ impl Supervised {
         lines[lines.len().saturating_sub(LOG_TAIL_LINES)..].join("\n")
     }
 
-    pub(crate) fn stopped_unexpectedly(&self) -> Error {
+    pub fn stopped_unexpectedly(&self) -> Error {
         Error::ServerStopped { program: self.name.clone(), log_tail: self.log_tail() }
     }
 

@@ -1,0 +1,93 @@
+//! Side by side with kube-scheduler: `cargo run --release -p benches --bin race -- --workload basic`.
+//!
+//! Exits with 1 when a check fails: a Pod that was not bound exactly once, an Event that was dropped.
+
+use std::error::Error;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use benches::race::{self, Plan, Report, bind_only};
+use benches::workload::{Size, Workload};
+use clap::{Parser, Subcommand, ValueEnum};
+
+#[derive(Parser)]
+#[command(about = "Lets kube-scheduler and corridor-scheduler bind the same backlog, in turns")]
+struct Options {
+    #[command(subcommand)]
+    part: Option<Part>,
+    /// A name from `benches/workloads/`, or a path.
+    #[arg(long, default_value = "basic")]
+    workload: String,
+    /// Another number of Nodes than the workload has.
+    #[arg(long)]
+    nodes: Option<usize>,
+    /// Another number of measured Pods than the workload has.
+    #[arg(long)]
+    pods: Option<usize>,
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// How long Pods come at a steady rate after each backlog; 0 = not at all.
+    #[arg(long, default_value_t = 20)]
+    steady_seconds: u64,
+    #[arg(long, value_enum, default_value = "text")]
+    output: Output,
+    /// Draws the result into this file, as SVG.
+    #[arg(long)]
+    chart: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Output {
+    Text,
+    Json,
+}
+
+#[derive(Subcommand)]
+enum Part {
+    /// The limit client; the race starts it.
+    #[command(hide = true)]
+    BindOnly {
+        #[arg(long)]
+        kubeconfig: PathBuf,
+        #[arg(long)]
+        leader: String,
+    },
+}
+
+#[tokio::main(worker_threads = 2)]
+async fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let options = Options::parse();
+    match &options.part {
+        Some(Part::BindOnly { kubeconfig, leader }) => {
+            bind_only::run(kubeconfig, leader).await?;
+            Ok(ExitCode::SUCCESS)
+        }
+        None => run_race(&options).await,
+    }
+}
+
+async fn run_race(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
+    let workload = Workload::load(&options.workload)?;
+    let own = workload.size();
+    let size =
+        Size { nodes: options.nodes.unwrap_or(own.nodes), pods: options.pods.unwrap_or(own.pods) };
+    let workload = if size == own { workload } else { workload.scaled(size) };
+    let steady = Duration::from_secs(options.steady_seconds);
+    let report = race::run(workload, Plan { rounds: options.rounds, steady }).await?;
+    show(&report, options)?;
+    Ok(if report.checks.all_hold() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn show(report: &Report, options: &Options) -> Result<(), Box<dyn Error>> {
+    if let Some(path) = &options.chart {
+        fs::write(path, report.chart())?;
+    }
+    match options.output {
+        Output::Text => writeln!(io::stdout(), "{report}")?,
+        Output::Json => writeln!(io::stdout(), "{}", serde_json::to_string_pretty(report)?)?,
+    }
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! kube-scheduler, corridor-scheduler and a client that only binds, on the same API server, one after the
+//! other, several rounds. How it is kept fair is described in `README.md`.
+
+mod api;
+pub mod bind_only;
+mod chart;
+mod contestant;
+mod course;
+mod drain;
+mod report;
+mod sightings;
+mod spread;
+mod steady;
+mod table;
+mod wire;
+
+use std::time::Duration;
+
+use e2e::Result;
+use e2e::binaries::say;
+
+use contestant::Contestant;
+use course::Course;
+use drain::{Drained, drain};
+pub use report::{Checks, Ratios, Report, Standing};
+pub use spread::Spread;
+
+use crate::machine::Machine;
+use crate::workload::Workload;
+
+/// The steady load, as a share of what the client that only binds reached in the same round: three of them
+/// side by side would still fit.
+const STEADY_SHARE: f64 = 0.3;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    pub rounds: usize,
+    /// How long Pods come at a steady rate after each backlog; zero = not at all.
+    pub steady: Duration,
+}
+
+/// Runs the race on a control plane of its own.
+pub async fn run(workload: Workload, plan: Plan) -> Result<Report> {
+    let machine = Machine::here();
+    let course = Course::lay_out(workload).await?;
+    let mut rounds = Vec::new();
+    for round in 1..=plan.rounds {
+        let mut limit = 0.0;
+        for contestant in order(round, course.workload.ours_only) {
+            let drained = one(&course, round, contestant, limit, plan.steady).await?;
+            say(&told(&drained));
+            if contestant == Contestant::BindOnly {
+                limit = drained.pods_per_second;
+            }
+            rounds.push(drained);
+        }
+    }
+    Ok(Report::new(&course.workload, machine, rounds))
+}
+
+/// The limit first, as the steady load is a share of it; the two schedulers take turns in coming first.
+fn order(round: usize, ours_only: bool) -> Vec<Contestant> {
+    use Contestant::{BindOnly, CorridorScheduler, KubeScheduler};
+    match (ours_only, round % 2) {
+        (true, _) => vec![BindOnly, CorridorScheduler],
+        (false, 1) => vec![BindOnly, KubeScheduler, CorridorScheduler],
+        (false, _) => vec![BindOnly, CorridorScheduler, KubeScheduler],
+    }
+}
+
+async fn one(
+    course: &Course,
+    round: usize,
+    contestant: Contestant,
+    limit: f64,
+    steady: Duration,
+) -> Result<Drained> {
+    course.prepare(contestant).await?;
+    let (mut drained, running) = drain(course, round, contestant).await?;
+    if contestant.writes_events() && !steady.is_zero() {
+        course.clear().await?;
+        let rate = limit * STEADY_SHARE;
+        let kept_up = steady::keep_up(course, contestant, &running, rate, steady).await?;
+        drained.steady = Some(kept_up);
+    }
+    running.stop(&course.admin).await?;
+    Ok(drained)
+}
+
+fn told(drained: &Drained) -> String {
+    let steady = drained.steady.as_ref().map_or_else(String::new, |it| {
+        format!("; at {:.0}/s p50 {:.1} ms, p99 {:.1} ms", it.per_second, it.p50_ms, it.p99_ms)
+    });
+    format!(
+        "round {}, {}: {:.0} Pods/s ({:.0} with Events), CPU {:.2} s, {:.0} MiB{steady}",
+        drained.round,
+        drained.contestant.name(),
+        drained.pods_per_second,
+        drained.pods_per_second_with_events.unwrap_or(0.0),
+        drained.cpu_seconds,
+        drained.peak_mib,
+    )
+}
