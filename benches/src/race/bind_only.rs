@@ -32,13 +32,8 @@ pub async fn run(kubeconfig: &Path, leader: &str) -> Result<()> {
     let waiting =
         format!("/api/v1/pods?fieldSelector=spec.schedulerName={SCHEDULER_NAME},spec.nodeName=");
     let pods = list(&wire, &waiting).await?;
-    let watch = format!(
-        "/api/v1/pods?watch=true&resourceVersion={}&timeoutSeconds={WATCH_SECONDS}",
-        pods.metadata.resource_version
-    );
-    let watcher = Arc::clone(&wire);
-    let watch =
-        tokio::spawn(async move { watcher.read_and_drop(&watch, "application/json").await });
+    let (watcher, from) = (Arc::clone(&wire), pods.metadata.resource_version.clone());
+    let watch = tokio::spawn(async move { watch_and_drop(&watcher, from).await });
     sleep(SETTLE).await;
     let (wire, targets) = (&wire, nodes.items.iter().cycle());
     let bindings: Vec<_> = pods.items.iter().zip(targets).collect();
@@ -48,8 +43,31 @@ pub async fn run(kubeconfig: &Path, leader: &str) -> Result<()> {
         .try_collect::<()>()
         .await?;
     // It ends with an error or not at all.
-    let ended = watch.await.map_err(|problem| Error::malformed("watching Pods", problem))?;
-    ended.map(drop)
+    watch.await.map_err(|problem| Error::malformed("watching Pods", problem))?
+}
+
+/// The API server ends watches that cannot keep up for a moment; as a scheduler does, the next goes on where
+/// the last ended.
+async fn watch_and_drop(wire: &Wire, mut from: String) -> Result<()> {
+    loop {
+        let path = format!(
+            "/api/v1/pods?watch=true&resourceVersion={from}&timeoutSeconds={WATCH_SECONDS}"
+        );
+        let note = |piece: &[u8]| {
+            if let Some(version) = last_version(piece) {
+                from = version;
+            }
+        };
+        wire.read_and_drop(&path, "application/json", note).await?;
+    }
+}
+
+/// The last version that stands whole in a piece of a watch.
+fn last_version(piece: &[u8]) -> Option<String> {
+    const BEFORE: &[u8] = b"\"resourceVersion\":\"";
+    let start = piece.windows(BEFORE.len()).rposition(|window| window == BEFORE)? + BEFORE.len();
+    let length = piece[start..].iter().position(|byte| *byte == b'"')?;
+    String::from_utf8(piece[start..start + length].to_vec()).ok()
 }
 
 async fn bind(wire: &Wire, pod: &Metadata, node: &str, leader: &str) -> Result<()> {
@@ -89,4 +107,16 @@ struct Metadata {
     name: String,
     uid: String,
     resource_version: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_whole_version_is_found() {
+        let piece = br#"{"resourceVersion":"7"} {"resourceVersion":"12","#;
+        assert_eq!(last_version(piece).as_deref(), Some("12"));
+        assert_eq!(last_version(br#"{"resourceVersion":"1"#), None);
+    }
 }

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 
 use super::api::version_now;
 
-/// Longer than any round: a watch that ends is a watch that may have missed something.
+/// Longer than any round.
 const WATCH_SECONDS: u32 = 3600;
 
 /// Where a Pod was bound to, and when we saw it.
@@ -84,18 +84,15 @@ impl Sightings {
         let from = version_now(client).await?;
         let seen = Arc::new(Mutex::new(Seen::default()));
         let mut watches = JoinSet::new();
-        let path = |what: &str| {
-            format!(
-                "/api/v1/namespaces/{namespace}/{what}&watch=true&resourceVersion={from}\
-                 &timeoutSeconds={WATCH_SECONDS}"
-            )
-        };
-        let pods = path("pods?fieldSelector=spec.nodeName!=");
-        let events = path("events?fieldSelector=reason=Scheduled");
         let follower = Follower { client: client.clone(), seen: Arc::clone(&seen), prefix };
         let also = follower.clone();
-        watches.spawn(async move { follower.follow::<SlimPod>(pods, note_pod).await });
-        watches.spawn(async move { also.follow::<SlimEvent>(events, note_event).await });
+        let (pods, events) = (
+            format!("/api/v1/namespaces/{namespace}/pods?fieldSelector=spec.nodeName!="),
+            format!("/api/v1/namespaces/{namespace}/events?fieldSelector=reason=Scheduled"),
+        );
+        let begin = from.clone();
+        watches.spawn(async move { follower.follow::<SlimPod>(&pods, begin, note_pod).await });
+        watches.spawn(async move { also.follow::<SlimEvent>(&events, from, note_event).await });
         Ok(Self { seen, _watches: watches })
     }
 
@@ -116,21 +113,34 @@ struct Follower {
 }
 
 impl Follower {
-    async fn follow<T>(self, path: String, note: fn(&mut Seen, &str, T))
+    async fn follow<T>(self, what: &str, mut from: String, note: fn(&mut Seen, &str, T))
     where
-        T: Clone + DeserializeOwned + Send + 'static,
+        T: Clone + DeserializeOwned + Versioned + Send + 'static,
     {
-        let outcome = self.try_follow(&path, note).await;
-        let problem =
-            outcome.err().map_or_else(|| "it ended early".to_owned(), |it| it.to_string());
-        lock(&self.seen).problem = Some(format!("{path}: {problem}"));
+        loop {
+            if let Err(problem) = self.follow_once(what, &mut from, note).await {
+                lock(&self.seen).problem = Some(problem.to_string());
+                return;
+            }
+            // The API server ends watches that cannot keep up for a moment; the next goes on where this
+            // one ended, and nothing is missed.
+        }
     }
 
-    async fn try_follow<T>(&self, path: &str, note: fn(&mut Seen, &str, T)) -> Result<()>
+    async fn follow_once<T>(
+        &self,
+        what: &str,
+        from: &mut String,
+        note: fn(&mut Seen, &str, T),
+    ) -> Result<()>
     where
-        T: Clone + DeserializeOwned + Send + 'static,
+        T: Clone + DeserializeOwned + Versioned + Send + 'static,
     {
-        let doing = || format!("watching {path}");
+        let doing = || format!("watching {what}");
+        let path = format!(
+            "{what}&watch=true&allowWatchBookmarks=true&resourceVersion={from}\
+             &timeoutSeconds={WATCH_SECONDS}"
+        );
         let request =
             Request::get(path).body(Vec::new()).map_err(|it| Error::malformed(doing(), it))?;
         let stream = self.client.request_events::<T>(request).await.doing(doing())?;
@@ -138,10 +148,12 @@ impl Follower {
         while let Some(event) = stream.next().await {
             match event.doing(doing())? {
                 WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                    object.version().clone_into(from);
                     note(&mut lock(&self.seen), self.prefix, object);
                 }
+                WatchEvent::Deleted(object) => object.version().clone_into(from),
+                WatchEvent::Bookmark(mark) => *from = mark.metadata.resource_version,
                 WatchEvent::Error(status) => return Err(Error::malformed(doing(), status)),
-                WatchEvent::Deleted(_) | WatchEvent::Bookmark(_) => {}
             }
         }
         Ok(())
@@ -154,7 +166,7 @@ fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
 
 fn note_pod(seen: &mut Seen, prefix: &str, pod: SlimPod) {
     let at = Instant::now();
-    let SlimPod { metadata: Name { name }, spec: SlimSpec { node_name } } = pod;
+    let SlimPod { metadata: Metadata { name, .. }, spec: SlimSpec { node_name } } = pod;
     if !name.starts_with(prefix) {
         return;
     }
@@ -172,9 +184,25 @@ fn note_event(seen: &mut Seen, prefix: &str, event: SlimEvent) {
     }
 }
 
+trait Versioned {
+    fn version(&self) -> &str;
+}
+
+impl Versioned for SlimPod {
+    fn version(&self) -> &str {
+        &self.metadata.resource_version
+    }
+}
+
+impl Versioned for SlimEvent {
+    fn version(&self) -> &str {
+        &self.metadata.resource_version
+    }
+}
+
 #[derive(Clone, Deserialize)]
 struct SlimPod {
-    metadata: Name,
+    metadata: Metadata,
     spec: SlimSpec,
 }
 
@@ -188,11 +216,19 @@ struct SlimSpec {
 #[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct SlimEvent {
-    involved_object: Name,
+    metadata: Metadata,
+    involved_object: About,
 }
 
 #[derive(Clone, Deserialize)]
-struct Name {
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    name: String,
+    resource_version: String,
+}
+
+#[derive(Clone, Deserialize)]
+struct About {
     #[serde(default)]
     name: String,
 }

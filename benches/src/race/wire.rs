@@ -51,13 +51,21 @@ impl Wire {
             .map_err(|problem| Error::malformed(doing, problem))
     }
 
-    /// Returns how many bytes came, and keeps none.
-    pub async fn read_and_drop(&self, path: &str, accept: &'static str) -> Result<u64> {
+    /// Returns how many bytes came, and keeps none. Each piece is shown once.
+    pub async fn read_and_drop(
+        &self,
+        path: &str,
+        accept: &'static str,
+        mut look: impl FnMut(&[u8]),
+    ) -> Result<u64> {
         let mut answer = self.send(Method::GET, path, accept, Bytes::new()).await?;
         let mut bytes = 0;
         while let Some(frame) = answer.body_mut().frame().await {
             let frame = frame.map_err(|problem| Error::malformed(path, problem))?;
-            bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
+            if let Some(data) = frame.data_ref() {
+                bytes += data.len() as u64;
+                look(data);
+            }
         }
         Ok(bytes)
     }
