@@ -1,10 +1,13 @@
 //! How fast it is, and beside whom.
 //!
 //! - [`workload`]: clusters and Pods as data, in the sizes of scheduler_perf's cases.
+//! - [`memory`]: the engine with a workload and nothing else.
 //! - [`race`]: kube-scheduler, corridor-scheduler and a client that only binds, on the same real API server.
 //!
 //! `README.md` says how each is run and what it measures.
 
+pub mod allocations;
 pub mod machine;
+pub mod memory;
 pub mod race;
 pub mod workload;

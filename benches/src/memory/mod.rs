@@ -1,0 +1,245 @@
+//! The engine with a workload, and nothing else: events in, decisions out.
+
+mod fragment;
+mod translate;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use e2e::{Error, Result, SCHEDULER_NAME};
+use engine::{Bind, Engine, EngineConfig, Event, EvictionStep, Kind, Poll, Report, Work};
+use model::{Amount, Assignment, Instant, Labels, ObjectKind, Phase, Pod, PodUid, Reservable};
+
+use crate::workload::{NAMESPACE, Workload};
+
+/// As the driver asks (`driver/run.rs`).
+const WORK: Work = Work { attempts_max: 64, nodes_max: 5_000 };
+/// A step of the clock when nothing can be done before it has passed: back-offs end.
+const TICK: Duration = Duration::from_millis(100);
+/// Back-offs last 10 s at most; whoever is not placed in ten of them never is.
+const IDLE_TICKS_MAX: usize = 1_000;
+
+/// The workload for [`Arena::return_floor`].
+pub const FLOOR_RETURN: &str = "floor-return";
+
+/// An engine that knows a workload's cluster, and its Pods that have not come yet.
+#[derive(Debug)]
+pub struct Arena {
+    engine: Engine,
+    now: Instant,
+    /// Those that the engine knows to wait, as they were shown to it.
+    pods: HashMap<PodUid, Pod>,
+    to_come: Vec<Pod>,
+    corridors: Vec<Reservable>,
+    /// Who was bound last.
+    holder: Option<PodUid>,
+    measured: usize,
+}
+
+/// What became of the measured Pods.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Placed {
+    pub bound: usize,
+    pub attempts: u64,
+    /// Counted while the engine decided, without the events that go in and out.
+    pub allocations_in_poll: u64,
+}
+
+impl Arena {
+    pub fn new(workload: &Workload) -> Result<Self> {
+        let mut numbers = 1..;
+        let mut number = || numbers.next().unwrap_or(u64::MAX);
+        let objects = workload.all_objects();
+        let corridors = objects.iter().filter(|object| object["kind"] == "Corridor");
+        let to_come = workload.all_measured(SCHEDULER_NAME);
+        let mut arena = Self {
+            engine: Engine::new(EngineConfig::default()),
+            now: Instant::START,
+            pods: HashMap::new(),
+            holder: None,
+            measured: to_come.len(),
+            to_come: to_come
+                .into_iter()
+                .map(|pod| translate::pod(pod, number()))
+                .collect::<Result<_>>()?,
+            corridors: corridors.filter_map(translate::corridor).collect(),
+        };
+        let namespace = Event::NamespaceSeen { name: NAMESPACE.into(), labels: Labels::new() };
+        arena.tell(namespace);
+        for node in workload.all_nodes() {
+            arena.tell(Event::NodeSeen(translate::node(node)?));
+        }
+        for pod in workload.all_existing().into_iter().chain(workload.all_waiting(SCHEDULER_NAME)) {
+            arena.show(translate::pod(pod, number())?);
+        }
+        arena.refresh_corridors();
+        for kind in Kind::ALL {
+            arena.tell(Event::Synced(kind));
+        }
+        arena.tell(Event::TermBegan);
+        Ok(arena)
+    }
+
+    /// Shows the measured Pods to the engine: they wait from now on.
+    pub fn fill_line(&mut self) {
+        for pod in std::mem::take(&mut self.to_come) {
+            self.show(pod);
+        }
+    }
+
+    /// How many Pods are measured.
+    pub fn measured(&self) -> usize {
+        self.measured
+    }
+
+    /// Lets the engine place so many Pods; an error if that does not happen.
+    pub fn place(&mut self, wanted: usize) -> Result<Placed> {
+        self.place_counting(wanted, || 0)
+    }
+
+    /// The same. `allocations` tells how many there were so far.
+    pub fn place_counting(&mut self, wanted: usize, allocations: fn() -> u64) -> Result<Placed> {
+        let before = self.attempts();
+        let (mut bound, mut idle, mut allocations_in_poll) = (0, 0, 0);
+        while bound < wanted {
+            let allocated = allocations();
+            let poll = self.engine.poll(self.now, WORK);
+            allocations_in_poll += allocations() - allocated;
+            match poll {
+                Poll::Bind(bind) => {
+                    self.confirm(&bind);
+                    (bound, idle) = (bound + 1, 0);
+                }
+                Poll::Yield => {}
+                Poll::Idle if self.act_on_reports() => {}
+                Poll::Idle if idle < IDLE_TICKS_MAX => {
+                    self.now = self.now + TICK;
+                    idle += 1;
+                }
+                Poll::Idle => {
+                    let seen = format!("{bound} of {wanted} Pods placed and then no more");
+                    return Err(Error::Violated(seen));
+                }
+            }
+            self.act_on_reports();
+        }
+        Ok(Placed { bound, attempts: self.attempts() - before, allocations_in_poll })
+    }
+
+    /// The Pod that holds the whole floor of the first Corridor ends while the Corridor is below it; then the
+    /// floor returns, and one Pod of the line is to be decided. Returns how long that took: from the event to
+    /// the decision.
+    pub fn return_floor(&mut self) -> Result<Duration> {
+        let corridor = self.corridors.first().cloned();
+        let corridor = corridor.ok_or_else(|| Error::Violated("there is no Corridor".into()))?;
+        let mut fallen = corridor.clone();
+        (fallen.phase, fallen.measured) = (Phase::Degraded, Amount::ZERO);
+        self.tell(Event::ObjectSeen(fallen));
+        if let Some(holder) = self.holder.take() {
+            self.tell(Event::PodGone(holder));
+        }
+        while self.engine.poll(self.now, WORK) == Poll::Yield {}
+        self.act_on_reports();
+        self.now = self.now + TICK;
+        self.tell(Event::BackendSeen { kind: ObjectKind::Corridor, age: Duration::ZERO });
+        let began = std::time::Instant::now();
+        self.tell(Event::ObjectSeen(corridor));
+        for _ in 0..IDLE_TICKS_MAX {
+            if let Poll::Bind(bind) = self.engine.poll(self.now, WORK) {
+                let took = began.elapsed();
+                self.confirm(&bind);
+                return Ok(took);
+            }
+        }
+        Err(Error::Violated("the floor returned and nobody was placed".into()))
+    }
+
+    fn attempts(&self) -> u64 {
+        let stats = self.engine.stats();
+        stats.attempts_scheduled + stats.attempts_unschedulable + stats.attempts_error
+    }
+
+    /// As the driver does: the answer to the Binding, then the watch.
+    fn confirm(&mut self, bind: &Bind) {
+        self.tell(Event::BindDone(bind.uid.clone()));
+        self.holder = Some(bind.uid.clone());
+        if let Some(mut pod) = self.pods.remove(&bind.uid) {
+            let (node, grant) = (bind.node.clone(), bind.grant.clone());
+            pod.assignment = Assignment::Bound { node, grant };
+            self.tell(Event::PodSeen(pod));
+        }
+    }
+
+    /// Every report is written at once. Returns whether there was any.
+    fn act_on_reports(&mut self) -> bool {
+        let mut any = false;
+        while let Some(report) = self.engine.poll_report() {
+            any = true;
+            match report {
+                Report::Held(held) => self.tell(Event::ReportWritten(held.uid)),
+                Report::Used(_) | Report::Scheduled { .. } => {}
+                Report::Evict(eviction) => {
+                    let (victim, step) = (eviction.uid, eviction.step);
+                    self.tell(Event::EvictionStepDone { victim: victim.clone(), step });
+                    if step == EvictionStep::Delete {
+                        self.tell(Event::PodGone(victim));
+                    }
+                }
+            }
+        }
+        any
+    }
+
+    /// The daemons' Leases are renewed, and every Corridor is Ready.
+    fn refresh_corridors(&mut self) {
+        for kind in ObjectKind::ALL {
+            self.tell(Event::BackendSeen { kind, age: Duration::ZERO });
+        }
+        for corridor in self.corridors.clone() {
+            self.tell(Event::ObjectSeen(corridor));
+        }
+    }
+
+    fn show(&mut self, pod: Pod) {
+        if pod.assignment == Assignment::Waiting {
+            self.pods.insert(pod.uid.clone(), pod.clone());
+        }
+        self.tell(Event::PodSeen(pod));
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.engine.handle(self.now, event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::{Size, names};
+
+    #[test]
+    fn the_floor_returns_for_one_pod_after_the_other() {
+        let size = Size { nodes: 5, pods: 10 };
+        let workload = Workload::load(FLOOR_RETURN).unwrap().scaled(size);
+        let mut arena = Arena::new(&workload).unwrap();
+        arena.fill_line();
+        arena.place(1).unwrap();
+        for _ in 0..9 {
+            arena.return_floor().unwrap();
+        }
+        assert!(arena.return_floor().is_err(), "nobody is left");
+    }
+
+    #[test]
+    fn every_workload_is_placed_in_memory() {
+        for name in names().unwrap() {
+            let small = Workload::load(&name).unwrap().scaled(Size { nodes: 10, pods: 20 });
+            let mut arena = Arena::new(&small).unwrap();
+            arena.fill_line();
+            // Only one Pod holds the whole floor at a time.
+            let wanted = if name == FLOOR_RETURN { 1 } else { 20 };
+            let placed = arena.place(wanted).map_err(|problem| format!("{name}: {problem}"));
+            assert_eq!(placed.unwrap().bound, wanted, "{name}");
+        }
+    }
+}
