@@ -3,6 +3,7 @@
 //! - [`workload`]: clusters and Pods as data, in the sizes of scheduler_perf's cases.
 //! - [`memory`]: the engine with a workload and nothing else.
 //! - [`race`]: kube-scheduler, corridor-scheduler and a client that only binds, on the same real API server.
+//! - [`start_up`]: from the start of the process to its first bind.
 //!
 //! `README.md` says how each is run and what it measures.
 
@@ -10,4 +11,5 @@ pub mod allocations;
 pub mod machine;
 pub mod memory;
 pub mod race;
+pub mod start_up;
 pub mod workload;

@@ -3,6 +3,7 @@
 //! Exits with 1 when a check fails: a Pod that was not bound exactly once, an Event that was dropped.
 
 use std::error::Error;
+use std::fmt::Display;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -10,8 +11,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use benches::race::{self, Plan, Report, bind_only};
+use benches::start_up;
 use benches::workload::{Size, Workload};
 use clap::{Parser, Subcommand, ValueEnum};
+use serde::Serialize;
 
 #[derive(Parser)]
 #[command(about = "Lets kube-scheduler and corridor-scheduler bind the same backlog, in turns")]
@@ -47,6 +50,24 @@ enum Output {
 
 #[derive(Subcommand)]
 enum Part {
+    /// From the start of the scheduler to its first bind, in a large cluster.
+    StartUp {
+        #[arg(long, default_value_t = 5_000)]
+        nodes: usize,
+        /// On Nodes already.
+        #[arg(long, default_value_t = 50_000)]
+        pods: usize,
+        #[arg(long, default_value_t = 5)]
+        rounds: usize,
+        #[arg(long, value_enum, default_value = "text")]
+        output: Output,
+    },
+    /// The client that lists; `start-up` starts it.
+    #[command(hide = true)]
+    ListOnly {
+        #[arg(long)]
+        kubeconfig: PathBuf,
+    },
     /// The limit client; the race starts it.
     #[command(hide = true)]
     BindOnly {
@@ -63,6 +84,15 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     match &options.part {
         Some(Part::BindOnly { kubeconfig, leader }) => {
             bind_only::run(kubeconfig, leader).await?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Part::ListOnly { kubeconfig }) => {
+            writeln!(io::stdout(), "{} bytes", start_up::list_and_drop(kubeconfig).await?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Part::StartUp { nodes, pods, rounds, output }) => {
+            let figures = start_up::measure(*nodes, *pods, *rounds).await?;
+            print(&figures, *output)?;
             Ok(ExitCode::SUCCESS)
         }
         None => run_race(&options).await,
@@ -85,9 +115,13 @@ fn show(report: &Report, options: &Options) -> Result<(), Box<dyn Error>> {
     if let Some(path) = &options.chart {
         fs::write(path, report.chart())?;
     }
-    match options.output {
-        Output::Text => writeln!(io::stdout(), "{report}")?,
-        Output::Json => writeln!(io::stdout(), "{}", serde_json::to_string_pretty(report)?)?,
+    print(report, options.output)
+}
+
+fn print<T: Display + Serialize>(figures: &T, output: Output) -> Result<(), Box<dyn Error>> {
+    match output {
+        Output::Text => writeln!(io::stdout(), "{figures}")?,
+        Output::Json => writeln!(io::stdout(), "{}", serde_json::to_string_pretty(figures)?)?,
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! kube-scheduler, corridor-scheduler and a client that only binds, on the same API server, one after the
 //! other, several rounds. How it is kept fair is described in `README.md`.
 
-mod api;
+pub(crate) mod api;
 pub mod bind_only;
 mod chart;
 mod contestant;
@@ -23,7 +23,9 @@ use contestant::Contestant;
 use course::Course;
 use drain::{Drained, drain};
 pub use report::{Checks, Ratios, Report, Standing};
+pub(crate) use sightings::Sightings;
 pub use spread::Spread;
+pub(crate) use wire::Wire;
 
 use crate::machine::Machine;
 use crate::workload::Workload;
