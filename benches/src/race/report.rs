@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::contestant::Contestant;
 use super::drain::Drained;
 use super::spread::Spread;
+use super::steady::Steady;
 use crate::machine::Machine;
 use crate::workload::Workload;
 
@@ -36,6 +37,8 @@ pub struct Standing {
     pub api_server_cpu_seconds: Option<Spread>,
     pub seconds_from_start_to_last_bind: Option<Spread>,
     pub steady_per_second: Option<Spread>,
+    /// Of the Pods that came steadily; less than 100: it could not keep up.
+    pub steady_bound_percent: Option<Spread>,
     pub steady_p50_ms: Option<Spread>,
     pub steady_p99_ms: Option<Spread>,
 }
@@ -102,6 +105,7 @@ impl Standing {
             api_server_cpu_seconds: spread(&|it| Some(it.api_server_cpu_seconds)),
             seconds_from_start_to_last_bind: spread(&|it| Some(it.seconds_from_start_to_last_bind)),
             steady_per_second: spread(&|it| Some(it.steady.as_ref()?.per_second)),
+            steady_bound_percent: spread(&|it| it.steady.as_ref().map(Steady::bound_percent)),
             steady_p50_ms: spread(&|it| Some(it.steady.as_ref()?.p50_ms)),
             steady_p99_ms: spread(&|it| Some(it.steady.as_ref()?.p99_ms)),
         }
@@ -146,10 +150,8 @@ impl Ratios {
 impl Checks {
     fn of(pods: usize, rounds: &[Drained]) -> Self {
         let tells_all = |it: &Drained| it.events == pods && it.reports_dropped == 0.0;
-        let steady_is_whole =
-            |it: &Drained| it.steady.as_ref().is_none_or(|steady| steady.bound == steady.created);
         Self {
-            every_pod_bound_once: rounds.iter().all(|it| it.bound == pods && steady_is_whole(it)),
+            every_pod_bound_once: rounds.iter().all(|it| it.bound == pods),
             no_event_dropped: rounds
                 .iter()
                 .filter(|it| it.contestant == Contestant::CorridorScheduler)

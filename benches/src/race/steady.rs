@@ -35,6 +35,13 @@ pub struct Steady {
     pub max_ms: f64,
 }
 
+impl Steady {
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    pub fn bound_percent(&self) -> f64 {
+        self.bound as f64 * 100.0 / self.created.max(1) as f64
+    }
+}
+
 /// Creates Pods at this rate for so long. There are never more than the workload has measured Pods, for
 /// which it is known to have room.
 pub async fn keep_up(

@@ -6,12 +6,12 @@ use super::report::{Report, Standing};
 use super::spread::Spread;
 
 const NAME_WIDTH: usize = 20;
-const WIDTH: usize = 26;
+const WIDTH: usize = 32;
 
 /// A figure's name, how to read it, and its digits after the point.
 type Row = (&'static str, fn(&Standing) -> Option<Spread>, usize);
 
-const ROWS: [Row; 10] = [
+const ROWS: [Row; 11] = [
     ("Pods/s, last bind", |it| it.pods_per_second, 0),
     ("Pods/s, last Event", |it| it.pods_per_second_with_events, 0),
     ("start to last bind s", |it| it.seconds_from_start_to_last_bind, 1),
@@ -20,6 +20,7 @@ const ROWS: [Row; 10] = [
     ("peak memory MiB", |it| it.peak_mib, 0),
     ("API server CPU s", |it| it.api_server_cpu_seconds, 1),
     ("steady Pods/s", |it| it.steady_per_second, 0),
+    ("  bound, %", |it| it.steady_bound_percent, 0),
     ("  to bound, p50 ms", |it| it.steady_p50_ms, 1),
     ("  to bound, p99 ms", |it| it.steady_p99_ms, 1),
 ];
