@@ -27,6 +27,8 @@ pub enum Command {
     /// Carry out a journal again and compare every decision (docs/journal.md). Ends with 0 if all are the
     /// same, 1 if one is not, 2 if the file is no whole journal of this version.
     Replay(ReplayArgs),
+    /// Place made-up Pods on a made-up cluster in memory, and tell how fast that is and what it takes.
+    Simulate(SimulateArgs),
     /// Print the custom resource definitions, for `kubectl apply -f -`.
     Crds,
 }
@@ -127,6 +129,26 @@ pub enum BackendsArg {
     None,
     Simulated,
     Http,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct SimulateArgs {
+    #[arg(long, value_name = "N", default_value_t = 5_000)]
+    pub nodes: usize,
+
+    #[arg(long, value_name = "N", default_value_t = 50_000)]
+    pub pods: usize,
+
+    /// How many different requests the Pods have.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub shapes: usize,
+
+    /// The same seed gives the same cluster, Pods and decisions.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub output: OutputArg,
 }
 
 #[derive(Debug, clap::Args)]

@@ -14,6 +14,7 @@ mod replay;
 mod rotation;
 mod run;
 mod shadow;
+mod simulate;
 mod stop;
 
 use std::process::ExitCode;
@@ -52,6 +53,10 @@ fn main() -> ExitCode {
         Command::Replay(args) => {
             logging::start("warn");
             replay::replay(&args).map_err(|error| (error.exit_code(), error.to_string()))
+        }
+        Command::Simulate(args) => {
+            simulate::simulate(&args);
+            Ok(())
         }
         Command::Crds => print_crds().map_err(|error| (FAILURE, error)),
     };

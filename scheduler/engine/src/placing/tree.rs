@@ -38,10 +38,6 @@ impl Tournament {
         self.running
     }
 
-    pub fn score(&self, leaf: usize) -> i16 {
-        self.levels[0][leaf]
-    }
-
     pub fn scores(&self) -> &[i16] {
         &self.levels[0]
     }
