@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::sleep;
 
+use super::drain::MEASURED;
 use super::wire::Wire;
 
 /// As many as the scheduler keeps (`driver/slots.rs`).
@@ -24,7 +25,7 @@ const WATCH_SECONDS: u32 = 3600;
 /// What the Pods that it binds have as `schedulerName`.
 pub const SCHEDULER_NAME: &str = "bind-only";
 
-/// Binds every waiting Pod of [`SCHEDULER_NAME`] to the Nodes in turn, then waits to be killed, so that what
+/// Binds every measured Pod of [`SCHEDULER_NAME`] to the Nodes in turn, then waits to be killed, so that what
 /// it cost can be read.
 pub async fn run(kubeconfig: &Path, leader: &str) -> Result<()> {
     let wire = Arc::new(Wire::new(kubeconfig).await?);
@@ -36,7 +37,9 @@ pub async fn run(kubeconfig: &Path, leader: &str) -> Result<()> {
     let watch = tokio::spawn(async move { watch_and_drop(&watcher, from).await });
     sleep(SETTLE).await;
     let (wire, targets) = (&wire, nodes.items.iter().cycle());
-    let bindings: Vec<_> = pods.items.iter().zip(targets).collect();
+    // Not those that only stand in the way of schedulers: some cannot be bound at all.
+    let measured = pods.items.iter().filter(|pod| pod.metadata.name.starts_with(MEASURED));
+    let bindings: Vec<_> = measured.zip(targets).collect();
     stream::iter(bindings)
         .map(|(pod, node)| bind(wire, &pod.metadata, &node.metadata.name, leader))
         .buffer_unordered(IN_FLIGHT)

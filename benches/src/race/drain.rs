@@ -13,8 +13,8 @@ use super::course::Course;
 use super::sightings::{Seen, Sightings, Span};
 use super::steady::Steady;
 
-/// Of all Pods that are counted.
-const MEASURED: &str = "measured-";
+/// How the names of all Pods begin that are counted.
+pub const MEASURED: &str = "measured-";
 
 /// Moments are taken when things are seen; this only delays the end, and the readings of CPU time.
 const POLL_EVERY: Duration = Duration::from_millis(20);
