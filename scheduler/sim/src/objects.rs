@@ -254,17 +254,21 @@ fn check_finalizers(
     new: &Value,
 ) -> Result<(), Refusal> {
     let had = list(old, "/metadata/finalizers");
-    let added = list(new, "/metadata/finalizers").iter().find(|finalizer| !had.contains(finalizer));
-    match added {
-        Some(added) if !text(old, "/metadata/deletionTimestamp").is_empty() => {
-            let why = format!(
-                "Forbidden: no new finalizers can be added if the object is being deleted, found \
-                 new finalizer {added}"
-            );
-            Err(Refusal::invalid(ty, name, "metadata.finalizers", &why))
-        }
-        _ => Ok(()),
+    let added =
+        list(new, "/metadata/finalizers").iter().filter(|finalizer| !had.contains(finalizer));
+    let added: Vec<String> = added.map(ToString::to_string).collect();
+    if added.is_empty() || text(old, "/metadata/deletionTimestamp").is_empty() {
+        return Ok(());
     }
+    let why = format!(
+        "Forbidden: no new finalizers can be added if the object is being deleted, found new \
+         finalizers []string{{{}}}",
+        added.join(", ")
+    );
+    // The real server looks at the metadata of every object, and at that of most types once more.
+    let looks_once = matches!(ty.rules, Rules::Event | Rules::NewEvent | Rules::Budget);
+    let wrong = vec![("metadata.finalizers", why); if looks_once { 1 } else { 2 }];
+    Err(Refusal::invalid_fields(ty, name, &wrong))
 }
 
 /// A custom resource's status request changes nothing else; one of the built-in types leaves the
