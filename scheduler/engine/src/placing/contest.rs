@@ -70,7 +70,8 @@ impl Arena {
         let spreads = !kind.constraints.soft_spread.is_empty();
         let total = |it: &Entrant, groups: &[i64]| {
             let mut total = it.own.saturating_add(groups[it.group]);
-            total = total.saturating_add(attraction_weight * attraction.from_lowest(it.attraction));
+            total =
+                total.saturating_add(attraction_weight * attraction.above_lowest(it.attraction));
             if spreads && let Some(raw) = it.spread {
                 total = total.saturating_add(spread_weight * spread.fewest_first(raw));
             }
@@ -80,8 +81,8 @@ impl Arena {
         let best = totals.clone().max()?;
         let ties = totals.clone().filter(|it| *it == best).count();
         let chosen = if ties > 1 { rng.below(ties) } else { 0 };
-        let tied = self.entrants.iter().zip(totals).filter(|(_, total)| *total == best);
-        tied.map(|(it, _)| *it).nth(chosen)
+        let winners = self.entrants.iter().zip(totals).filter(|(_, total)| *total == best);
+        winners.map(|(it, _)| *it).nth(chosen)
     }
 
     /// What is the same for all Nodes of a group: taints, preferences, images.
@@ -210,7 +211,7 @@ impl Span {
         clippy::cast_possible_truncation,
         reason = "kube-scheduler divides as doubles too, and the result is between 0 and 100"
     )]
-    fn from_lowest(self, score: i64) -> i64 {
+    fn above_lowest(self, score: i64) -> i64 {
         let range = self.highest.saturating_sub(self.lowest);
         if range <= 0 {
             return 0;

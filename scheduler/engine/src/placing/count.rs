@@ -29,8 +29,8 @@ pub(super) struct Count {
 
 impl Count {
     pub fn new(counted: Counted, label: &Arc<str>, cluster: &Cluster, ground: &mut Ground) -> Self {
-        let counter = ground.counter(counted, cluster);
-        Self::of(Some(counter), label, cluster, ground)
+        let id = ground.counter(counted, cluster);
+        Self::of(Some(id), label, cluster, ground)
     }
 
     pub fn of(
@@ -61,13 +61,13 @@ impl Count {
         ground: &Ground,
         includes: impl Fn(&ClusterNode) -> bool,
     ) {
-        let mut included = vec![false; ground.rows.len()];
+        let mut nodes = vec![false; ground.rows.len()];
         for (name, node) in &cluster.nodes {
             if let Some(slot) = ground.rows.slot_of(name) {
-                included[slot as usize] = includes(node);
+                nodes[slot as usize] = includes(node);
             }
         }
-        self.included = Some(included);
+        self.included = Some(nodes);
         self.renew(ground);
     }
 

@@ -53,7 +53,7 @@ struct ClassKey {
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     ids: FixedMap<Counted, CounterId>,
-    counters: Vec<Counter>,
+    all: Vec<Counter>,
     /// Terms that Pods carry, in the order in which they came: whom they mean is found out once.
     carried: Vec<(CounterId, Carried)>,
     classes: FixedMap<ClassKey, Class>,
@@ -74,7 +74,7 @@ struct Class {
 
 impl Counters {
     pub fn on_node(&self, counter: CounterId, slot: Slot) -> u32 {
-        self.counters[counter].on_node.get(slot as usize).copied().unwrap_or(0)
+        self.all[counter].on_node.get(slot as usize).copied().unwrap_or(0)
     }
 
     pub fn carried(&self) -> &[(CounterId, Carried)] {
@@ -84,7 +84,7 @@ impl Counters {
     /// Whether anything that is counted depends on labels of Namespaces.
     pub fn looks_at_namespaces(&self) -> bool {
         let looks = |term: &PodAffinityTerm| term.namespace_selector != LabelSelector::Nothing;
-        self.counters.iter().any(|counter| match &counter.counted {
+        self.all.iter().any(|counter| match &counter.counted {
             Counted::MeantBy(terms) => terms.iter().any(looks),
             Counted::Matching { .. } => false,
             Counted::Carrying(carried) => looks(carried.term()),
@@ -92,7 +92,7 @@ impl Counters {
     }
 
     pub fn len(&self) -> usize {
-        self.counters.len()
+        self.all.len()
     }
 
     /// The counter of these Pods, kept from now on.
@@ -101,11 +101,10 @@ impl Counters {
             return *id;
         }
         let id = self.add(counted);
-        let Self { counters, classes, .. } = self;
-        let counter = &mut counters[id];
+        let Self { all, classes, .. } = self;
+        let new = &mut all[id];
         for (key, class) in classes.iter_mut() {
-            let times =
-                counter.counted.times(cluster, &key.namespace, &key.shape, key.is_terminating);
+            let times = new.counted.times(cluster, &key.namespace, &key.shape, key.is_terminating);
             if times > 0 {
                 class.counts.push((id, times));
             }
@@ -113,15 +112,15 @@ impl Counters {
         for (pod, node) in cluster.placed() {
             let Some(slot) = rows.slot_of(&node.node.name) else { continue };
             let is_terminating = pod.deletion.is_terminating();
-            let times = counter.counted.times(cluster, pod.namespace(), &pod.shape, is_terminating);
-            counter.add(slot, times, 1);
+            let times = new.counted.times(cluster, pod.namespace(), &pod.shape, is_terminating);
+            new.add(slot, times, 1);
         }
         id
     }
 
     fn add(&mut self, counted: Counted) -> CounterId {
-        let id = self.counters.len();
-        self.counters.push(Counter { counted: counted.clone(), on_node: Vec::new() });
+        let id = self.all.len();
+        self.all.push(Counter { counted: counted.clone(), on_node: Vec::new() });
         if let Counted::Carrying(carried) = &counted {
             self.carried.push((id, carried.clone()));
         }
@@ -132,7 +131,7 @@ impl Counters {
     /// A Pod has come to the Node (1) or left it (−1).
     pub fn pod_moved(&mut self, slot: Slot, pod: &ClusterPod, sign: i64, cluster: &Cluster) {
         let is_plain = pod.pod_affinity == model::PodAffinity::default();
-        if is_plain && self.counters.is_empty() {
+        if is_plain && self.all.is_empty() {
             return;
         }
         let key = ClassKey {
@@ -144,10 +143,10 @@ impl Counters {
             let class = self.class_of(&key, cluster);
             self.classes.insert(key.clone(), class);
         }
-        let Self { counters, classes, .. } = self;
+        let Self { all, classes, .. } = self;
         let Some(class) = classes.get_mut(&key) else { return };
         for (counter, times) in &class.counts {
-            counters[*counter].add(slot, *times, sign);
+            all[*counter].add(slot, *times, sign);
         }
         class.pods = if sign > 0 { class.pods + 1 } else { class.pods.saturating_sub(1) };
         if class.pods == 0 {
@@ -163,7 +162,7 @@ impl Counters {
                 self.add(counted);
             }
         }
-        let counters = self.counters.iter().enumerate();
+        let counters = self.all.iter().enumerate();
         let counts = counters.filter_map(|(id, counter)| {
             let counted = &counter.counted;
             let times = counted.times(cluster, &key.namespace, &key.shape, key.is_terminating);

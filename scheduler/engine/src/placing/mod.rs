@@ -68,6 +68,14 @@ pub(crate) enum Choice {
     Unknown,
 }
 
+/// What is left of the Nodes that a Pod names.
+enum Named {
+    Only(Slot),
+    None,
+    /// It names none, or there is a choice to be made.
+    Open,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Placing {
     ground: Ground,
@@ -118,8 +126,9 @@ impl Placing {
             return Choice::Unknown;
         }
         let winner = match self.among_named(id, view) {
-            Some(answer) => answer,
-            None => self.compete(id, view, rng),
+            Named::Only(slot) => Some(slot),
+            Named::None => None,
+            Named::Open => self.compete(id, view, rng),
         };
         match winner.and_then(|slot| self.ground.rows.name(slot)) {
             Some(node) => Choice::On(node.clone()),
@@ -151,12 +160,11 @@ impl Placing {
         let basis = Basis { view, ground, of: statics.of(kind.of) };
         let known = kind.standing.take();
         let followed = known.and_then(|mut it| it.follow(kind, basis).then_some(it));
-        let standing = match followed {
-            Some(standing) => standing,
-            None => {
-                kind.count_anew(view, ground)?;
-                Standing::new(kind, Basis { view, ground, of: statics.of(kind.of) })
-            }
+        let standing = if let Some(standing) = followed {
+            standing
+        } else {
+            kind.count_anew(view, ground)?;
+            Standing::new(kind, Basis { view, ground, of: statics.of(kind.of) })
         };
         kind.constraints.settle();
         kind.standing = Some(standing);
@@ -189,21 +197,22 @@ impl Placing {
             && statics.sync(kind.of, view.rules, view.cluster, ground)
     }
 
-    /// A Pod whose affinity names a few Nodes, as those of a DaemonSet do, needs no more than a look at
-    /// those. `None`: it is another one, or there is a choice to be made.
-    fn among_named(&mut self, id: KindId, view: View<'_>) -> Option<Option<Slot>> {
+    /// A Pod whose affinity names a few Nodes, as those of a DaemonSet do, needs no more than a look at those.
+    fn among_named(&mut self, id: KindId, view: View<'_>) -> Named {
         let Self { ground, statics, kinds, .. } = self;
-        let kind = kinds.get_mut(id)?;
+        let Some(kind) = kinds.get(id) else { return Named::Open };
         let required = kind.pod.node_affinity.required.as_ref();
-        let named = required.and_then(NodeSelector::named_nodes)?;
-        if named.len() > NAMED_MAX || !kind.constraints.is_empty() {
-            return None;
-        }
+        let named = required.and_then(NodeSelector::named_nodes);
+        let few = named.filter(|it| it.len() <= NAMED_MAX && kind.constraints.is_empty());
+        let Some(named) = few else { return Named::Open };
         let basis = Basis { view, ground, of: statics.of(kind.of) };
         let slots = named.iter().filter_map(|name| ground.rows.slot_of(name));
         let mut feasible = slots.filter(|slot| kind.score(*slot, basis) != OUT);
-        let first = feasible.next();
-        if feasible.next().is_some() { None } else { Some(first) }
+        match (feasible.next(), feasible.next()) {
+            (None, _) => Named::None,
+            (Some(only), None) => Named::Only(only),
+            (Some(_), Some(_)) => Named::Open,
+        }
     }
 
     fn compete(&mut self, id: KindId, view: View<'_>, rng: &mut Rng) -> Option<Slot> {

@@ -115,12 +115,11 @@ impl Kind {
             return Some(Chance::None);
         }
         let Some(node) = ground.rows.name(slot) else { return Some(Chance::None) };
-        let outcome = match self.candidate_by_room(slot, basis) {
-            Some(outcome) => outcome.is_ok(),
-            None => {
-                let nodes = std::iter::once(node);
-                !candidates(view.rules, view.cluster, &self.pod, nodes)?.0.is_empty()
-            }
+        let outcome = if let Some(outcome) = self.candidate_by_room(slot, basis) {
+            outcome.is_ok()
+        } else {
+            let found = candidates(view.rules, view.cluster, &self.pod, std::iter::once(node))?;
+            !found.0.is_empty()
         };
         Some(if outcome { Chance::Preemptible } else { Chance::None })
     }

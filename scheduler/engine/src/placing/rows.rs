@@ -47,7 +47,7 @@ pub(super) struct Extras {
 
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    rows: Vec<Row>,
+    all: Vec<Row>,
     extras: Vec<Extras>,
     names: Vec<Option<NodeName>>,
     slots: FixedMap<NodeName, Slot>,
@@ -60,7 +60,7 @@ const ORDINARY_MAX: i64 = 1 << 50;
 
 impl Rows {
     pub fn len(&self) -> usize {
-        self.rows.len()
+        self.all.len()
     }
 
     /// Nodes that exist.
@@ -69,7 +69,7 @@ impl Rows {
     }
 
     pub fn row(&self, slot: Slot) -> &Row {
-        &self.rows[slot as usize]
+        &self.all[slot as usize]
     }
 
     pub fn extras(&self, slot: Slot) -> &Extras {
@@ -86,7 +86,7 @@ impl Rows {
 
     /// Every place, taken or not.
     pub fn slots(&self) -> impl Iterator<Item = Slot> + use<> {
-        (0..self.rows.len()).map(|slot| u32::try_from(slot).unwrap_or(Slot::MAX))
+        numbered(self.all.len())
     }
 
     /// Who has which place: a copy that is made of this decides alike.
@@ -96,19 +96,15 @@ impl Rows {
 
     /// Gives these Nodes these places.
     pub fn seat(&mut self, names: Vec<Option<NodeName>>) {
-        self.rows.resize(names.len(), Row::default());
+        self.all.resize(names.len(), Row::default());
         self.extras.resize(names.len(), Extras::default());
-        for (slot, name) in self.rows_slots(names.len()).zip(&names) {
+        for (slot, name) in numbered(names.len()).zip(&names) {
             match name {
                 Some(name) => drop(self.slots.insert(name.clone(), slot)),
                 None => drop(self.free.insert(slot)),
             }
         }
         self.names = names;
-    }
-
-    fn rows_slots(&self, count: usize) -> impl Iterator<Item = Slot> + use<> {
-        (0..count).map(|slot| u32::try_from(slot).unwrap_or(Slot::MAX))
     }
 
     /// The Node as it is now, in its place or a new one.
@@ -121,10 +117,10 @@ impl Rows {
 
     fn take_place(&mut self, name: &NodeName) -> Slot {
         let slot = self.free.pop_first().unwrap_or_else(|| {
-            self.rows.push(Row::default());
+            self.all.push(Row::default());
             self.extras.push(Extras::default());
             self.names.push(None);
-            u32::try_from(self.rows.len() - 1).unwrap_or(Slot::MAX)
+            u32::try_from(self.all.len() - 1).unwrap_or(Slot::MAX)
         });
         self.names[slot as usize] = Some(name.clone());
         self.slots.insert(name.clone(), slot);
@@ -133,7 +129,7 @@ impl Rows {
 
     pub fn remove(&mut self, name: &NodeName) -> Option<Slot> {
         let slot = self.slots.remove(name)?;
-        self.rows[slot as usize] = Row::default();
+        self.all[slot as usize] = Row::default();
         self.extras[slot as usize] = Extras::default();
         self.names[slot as usize] = None;
         self.free.insert(slot);
@@ -145,8 +141,8 @@ impl Rows {
         let Some(name) = self.name(slot).cloned() else { return };
         let Some(node) = cluster.nodes.get(&name) else { return };
         let has = &node.node.allocatable;
-        let nominated = self.rows[slot as usize].nominated;
-        self.rows[slot as usize] = Row {
+        let nominated = self.all[slot as usize].nominated;
+        self.all[slot as usize] = Row {
             allocatable: three(has),
             pods_max: node.node.pods_max,
             nominated,
@@ -158,9 +154,9 @@ impl Rows {
             Extras { allocatable: has.scalar.clone(), ..Extras::default() };
         for pod in cluster.pods_on(&name) {
             self.count(slot, pod, 1);
-            self.rows[slot as usize].extreme_pods += u32::from(is_extreme(pod));
+            self.all[slot as usize].extreme_pods += u32::from(is_extreme(pod));
         }
-        self.rows[slot as usize].settle();
+        self.all[slot as usize].settle();
     }
 
     /// Whether the sums can follow the Pod, and need not be counted anew.
@@ -174,11 +170,11 @@ impl Rows {
     /// A Pod has come to the Node (1) or left it (−1).
     pub fn add(&mut self, slot: Slot, pod: &ClusterPod, sign: i64) {
         self.count(slot, pod, sign);
-        self.rows[slot as usize].settle();
+        self.all[slot as usize].settle();
     }
 
     pub fn set_promised(&mut self, slot: Slot, pods: usize) {
-        self.rows[slot as usize].nominated = u32::try_from(pods).unwrap_or(u32::MAX);
+        self.all[slot as usize].nominated = u32::try_from(pods).unwrap_or(u32::MAX);
     }
 
     /// Whether the Node has been counted in its place.
@@ -192,7 +188,7 @@ impl Rows {
     }
 
     fn count(&mut self, slot: Slot, pod: &ClusterPod, sign: i64) {
-        let (row, extras) = (&mut self.rows[slot as usize], &mut self.extras[slot as usize]);
+        let (row, extras) = (&mut self.all[slot as usize], &mut self.extras[slot as usize]);
         count(row, extras, pod, sign);
     }
 }
@@ -223,6 +219,10 @@ pub(super) fn count(row: &mut Row, extras: &mut Extras, pod: &ClusterPod, sign: 
         }
         extras.ports.extend(pod.host_ports.iter().cloned());
     }
+}
+
+fn numbered(count: usize) -> impl Iterator<Item = Slot> + use<> {
+    (0..count).map(|slot| u32::try_from(slot).unwrap_or(Slot::MAX))
 }
 
 impl Row {

@@ -123,22 +123,19 @@ impl Statics {
     ) -> bool {
         let it = &mut self.all[id];
         let changes = it.at.and_then(|at| ground.node_log.since(at));
-        match changes {
-            Some(changes) => {
-                for (slot, _) in changes {
-                    it.judge(slot, rules, cluster, ground);
-                }
+        if let Some(changes) = changes {
+            for (slot, _) in changes {
+                it.judge(slot, rules, cluster, ground);
             }
-            None => {
-                it.of_node.clear();
-                it.groups.clear();
-                it.rejections.clear();
-                it.of_node.resize(ground.rows.len(), GONE);
-                for (name, node) in &cluster.nodes {
-                    if let Some(slot) = ground.rows.slot_of(name) {
-                        let verdict = it.verdict(slot, node, rules, ground);
-                        it.write(slot, verdict);
-                    }
+        } else {
+            it.of_node.clear();
+            it.groups.clear();
+            it.rejections.clear();
+            it.of_node.resize(ground.rows.len(), GONE);
+            for (name, node) in &cluster.nodes {
+                if let Some(slot) = ground.rows.slot_of(name) {
+                    let verdict = it.verdict(slot, node, rules, ground);
+                    it.write(slot, verdict);
                 }
             }
         }

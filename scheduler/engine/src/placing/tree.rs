@@ -85,8 +85,8 @@ impl Tournament {
             let scores = &scores[..scores.len().min(FAN_OUT)];
             let ties = scores.iter().filter(|score| **score == best).count();
             let chosen = if ties > 1 { rng.below(ties) } else { 0 };
-            let tied = scores.iter().enumerate().filter(|(_, score)| **score == best);
-            block = block * FAN_OUT + tied.map(|(place, _)| place).nth(chosen)?;
+            let winners = scores.iter().enumerate().filter(|(_, score)| **score == best);
+            block = block * FAN_OUT + winners.map(|(place, _)| place).nth(chosen)?;
         }
         Some(block)
     }
@@ -120,10 +120,8 @@ mod tests {
                 let best = highest(&scores);
                 prop_assert_eq!(tree.best(), best);
                 prop_assert_eq!(tree.running(), scores.iter().filter(|it| **it != OUT).count());
-                match tree.any_best(&mut rng) {
-                    Some(winner) => prop_assert_eq!(scores[winner], best),
-                    None => prop_assert_eq!(best, OUT),
-                }
+                let winner = tree.any_best(&mut rng).map_or(OUT, |winner| scores[winner]);
+                prop_assert_eq!(winner, best);
             }
         }
     }

@@ -1,0 +1,126 @@
+//! The quick way to a Node gives the oracle's answers: on random clusters, through random changes, asked again
+//! and again for the same kinds of Pods.
+
+mod story;
+
+use std::collections::BTreeMap;
+
+use model::NodeName;
+use oracle::{Chances, Decision, Preemption, decide};
+use proptest::prelude::*;
+
+use self::story::{NODES, Story};
+use crate::placing::{Chance, Choice, KindKey, Remedy, View};
+use crate::rejection::NodesRejection;
+
+impl Story {
+    fn ask(&mut self) {
+        let kind = self.kinds[self.random.below(self.kinds.len())].clone();
+        let view = View { rules: &self.rules, cluster: &self.cluster };
+        let choice = self.placing.choose(view, &kind, &mut self.random);
+        let decision = decide(&self.rules, &self.cluster, &kind.as_pod());
+        match (&choice, &decision) {
+            (Choice::On(node), Decision::Placed(placement)) => {
+                self.placed += 1;
+                assert!(
+                    placement.best.contains(node),
+                    "{node} has {:?}, the best are {:?} of {:?} for {kind:?}",
+                    placement.scores.get(node),
+                    placement.best,
+                    placement.scores,
+                );
+            }
+            (Choice::Nowhere, Decision::Rejected(rejection)) => {
+                self.nowhere += 1;
+                self.ask_why(&kind, rejection);
+            }
+            (Choice::Unknown, _) => self.unknown += 1,
+            _ => panic!("{choice:?}, but the oracle says {decision:?} of {kind:?}"),
+        }
+    }
+
+    fn ask_why(&mut self, kind: &KindKey, rejection: &oracle::Rejection) {
+        let view = View { rules: &self.rules, cluster: &self.cluster };
+        let why = self.placing.why_nowhere(view, kind).expect("it has just been answered");
+        let told = NodesRejection::of_counts(why.reasons, None);
+        let told: BTreeMap<String, usize> =
+            told.reasons.into_iter().map(|(text, count)| (text, count.nodes)).collect();
+        assert_eq!(told, rejection.counts(), "{kind:?}");
+        let pod = kind.as_pod();
+        let preemption = oracle::preempt_after(&self.rules, &self.cluster, &pod, rejection);
+        match (why.preemption, preemption) {
+            (Remedy::NotTried, Preemption::NotTried) => {}
+            (Remedy::NotEligible(ours), Preemption::NotEligible(theirs)) => {
+                assert_eq!(ours, theirs);
+            }
+            (Remedy::NotHelpful(ours), theirs @ Preemption::NotHelpful(_)) => {
+                assert!(theirs.message().unwrap().ends_with(&ours), "{ours}: {theirs:?}");
+            }
+            (Remedy::Possible(ours), Preemption::Possible { mut candidates, best }) => {
+                self.remedies += 1;
+                let theirs: BTreeMap<_, _> = best
+                    .into_iter()
+                    .map(|node| (node.clone(), candidates.remove(&node).unwrap().victims))
+                    .collect();
+                assert_eq!(ours.into_iter().collect::<BTreeMap<_, _>>(), theirs);
+            }
+            (ours, theirs) => panic!("{ours:?}, but the oracle says {theirs:?} of {kind:?}"),
+        }
+    }
+
+    /// What each Node is to a kind, by itself and together.
+    fn ask_chances(&mut self) {
+        let kind = self.kinds[self.random.below(self.kinds.len())].clone();
+        let expected = Chances::of(&self.rules, &self.cluster, &kind.as_pod());
+        let view = View { rules: &self.rules, cluster: &self.cluster };
+        let Some(all) = self.placing.chances(view, &kind) else { return };
+        let of = |node: &NodeName| match () {
+            () if expected.feasible.contains(node) => Chance::Feasible,
+            () if expected.preemptible.contains(node) => Chance::Preemptible,
+            () => Chance::None,
+        };
+        assert_eq!(all.len(), expected.feasible.len() + expected.preemptible.len(), "{kind:?}");
+        for (node, chance) in all {
+            assert_eq!(chance, of(&node), "{node} for {kind:?}");
+        }
+        let node = NodeName::new(&format!("n{}", self.random.below(NODES)));
+        let view = View { rules: &self.rules, cluster: &self.cluster };
+        assert_eq!(self.placing.chance_on(view, &kind, &node), Some(of(&node)), "{kind:?}");
+    }
+
+    fn play(seed: u64, steps: usize) -> Self {
+        let mut story = Self::new(seed);
+        for _ in 0..steps {
+            for _ in 0..=story.below(3) {
+                story.step();
+            }
+            story.ask();
+            if story.one_in(4) {
+                story.ask_chances();
+            }
+        }
+        story
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_quick_way_gives_the_oracles_answers(seed in any::<u64>(), steps in 1..120_usize) {
+        Story::play(seed, steps);
+    }
+}
+
+#[test]
+fn most_questions_are_answered_the_quick_way() {
+    let stories = (0..60).map(|seed| Story::play(seed, 100));
+    let (mut placed, mut nowhere, mut unknown, mut remedies) = (0, 0, 0, 0);
+    for story in stories {
+        placed += story.placed;
+        nowhere += story.nowhere;
+        unknown += story.unknown;
+        remedies += story.remedies;
+    }
+    assert!(placed > 1000 && nowhere > 500, "{placed} placed, {nowhere} nowhere");
+    assert!(remedies > 50, "{remedies} remedies");
+    assert!(unknown * 5 < placed + nowhere, "{unknown} unknown of {}", placed + nowhere);
+}
