@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use model::{ClusterPod, NodeName, PodSpec, PodUid, Reach, Reservable};
-use oracle::{Decision, Placement, Preemption, Reason, decide, decide_among, preempt_after};
+use oracle::{
+    Decision, Placement, Preemption, Reason, decide_among, fits_somewhere, preempt_after,
+};
 
 use crate::engine::Engine;
 use crate::placing::{Choice, KindKey, View, WhyNowhere};
@@ -114,7 +116,7 @@ impl Engine {
 
     pub(crate) fn fits_some_node(&self, spec: &PodSpec) -> bool {
         let pod = self.asking(&ParkKey::of(spec));
-        matches!(decide(self.rules_of(&spec.profile), &self.cluster, &pod), Decision::Placed(_))
+        fits_somewhere(self.rules_of(&spec.profile), &self.cluster, &pod)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use model::{ClusterNode, ClusterPod, NodeName, SelectorError};
+use model::{ClusterNode, ClusterPod, NodeName, SelectorError, WhenUnsatisfiable};
 
 use crate::cluster::Cluster;
 use crate::prepared::{Prepared, Question};
@@ -11,6 +11,7 @@ use crate::reason::{Plugin, Reason};
 use crate::rejection::Rejection;
 use crate::rules::Rules;
 use crate::scores::{NodeScore, score};
+use crate::spread::constraints;
 use crate::trial::Change;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,6 +103,20 @@ pub fn decide_among(
         return Decision::Rejected(Rejection::of_nodes(rejected));
     }
     place(question, feasible, rejected)
+}
+
+/// Whether the Pod would be placed: the first Node that takes it is enough, unless its preferences cannot be
+/// scored.
+pub fn fits_somewhere(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> bool {
+    let soft = constraints(rules, cluster, pod, WhenUnsatisfiable::ScheduleAnyway);
+    if soft.is_err() || pod.node_affinity.preference_error().is_some() {
+        return matches!(decide(rules, cluster, pod), Decision::Placed(_));
+    }
+    let Screening::Passed { only, prepared } = screen(rules, cluster, pod) else { return false };
+    let question = Question { rules, cluster, pod, prepared: &prepared };
+    let is_named = |name: &NodeName| only.as_ref().is_none_or(|only| only.contains(name));
+    let mut nodes = cluster.nodes.iter().filter(|(name, _)| is_named(name));
+    nodes.any(|(_, node)| question.on(node).rejections().is_empty())
 }
 
 /// Why the Pod cannot be on this Node; empty when it can. Pods of at least its priority that

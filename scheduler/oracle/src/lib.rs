@@ -36,7 +36,9 @@ mod tests;
 
 pub use affinity_terms::{own_term_means, placed_term_means};
 pub use cluster::Cluster;
-pub use decide::{Decision, Failure, Placement, decide, decide_among, filter, filter_without};
+pub use decide::{
+    Decision, Failure, Placement, decide, decide_among, filter, filter_without, fits_somewhere,
+};
 pub use preemption::{
     Candidate, Ineligible, Loss, Preemption, Refusal, Rehearsal, candidate_by, candidates, preempt,
     preempt_after,

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use crate::testkit::{hard, invalid, labels, node, pod, raw, selector, soft, term};
 use crate::{
     Cluster, Decision, DefaultSpread, Preemption, Rules, ScoringStrategy, ShapePoint,
-    cpu_and_memory, decide, filter, preempt, rejection_may_have_changed,
+    cpu_and_memory, decide, filter, fits_somewhere, preempt, rejection_may_have_changed,
 };
 
 /// Numbers that usually make sense.
@@ -249,7 +249,10 @@ proptest! {
         let passes = |node: &ClusterNode| filter(&rules, &cluster, &world.incoming, node).is_empty();
         let feasible = cluster.nodes.values().filter(|node| passes(node));
         let feasible: Vec<_> = feasible.map(|node| node.node.name.clone()).collect();
-        match decide(&rules, &cluster, &world.incoming) {
+        let decision = decide(&rules, &cluster, &world.incoming);
+        let is_placed = matches!(decision, Decision::Placed(_));
+        prop_assert_eq!(fits_somewhere(&rules, &cluster, &world.incoming), is_placed);
+        match decision {
             Decision::Placed(placement) => {
                 prop_assert!(!placement.best.is_empty());
                 prop_assert!(placement.best.is_subset(&placement.feasible));
