@@ -13,11 +13,12 @@ use crate::event::{Event, Kind};
 use crate::ledger::Ledger;
 use crate::line::{Bypass, WakeAside};
 use crate::objects::Objects;
-use crate::placing::Placing;
+use crate::placing::{FixedMap, Placing};
 use crate::preempt::{Evictions, ForeignNominations};
 use crate::profile::Profiles;
 use crate::queue::{ActiveQueue, BackoffQueue, Parked};
-use crate::record::{Record, Stage};
+use crate::record::Stage;
+use crate::records::Records;
 use crate::rejection::{Rejection, WakeOn};
 use crate::reports::{EventQueue, Reports};
 use crate::rng::Rng;
@@ -54,8 +55,8 @@ pub struct Engine {
     pub(crate) cluster: Cluster,
     /// The same, arranged so that the best Node for a Pod is found quickly.
     pub(crate) placing: Placing,
-    pub(crate) pods: BTreeMap<PodUid, Record>,
-    pub(crate) uids: BTreeMap<ObjectKey, PodUid>,
+    pub(crate) pods: Records,
+    pub(crate) uids: FixedMap<ObjectKey, PodUid>,
     pub(crate) objects: Objects,
     pub(crate) fresh: BTreeSet<ObjectKind>,
     pub(crate) ledger: Ledger,
@@ -96,8 +97,8 @@ impl Engine {
             now: Instant::START,
             cluster: Cluster::default(),
             placing: Placing::default(),
-            pods: BTreeMap::new(),
-            uids: BTreeMap::new(),
+            pods: Records::default(),
+            uids: FixedMap::default(),
             objects: Objects::default(),
             fresh: BTreeSet::new(),
             ledger: Ledger::default(),

@@ -39,6 +39,7 @@ mod placing;
 mod preempt;
 mod profile;
 mod record;
+mod records;
 mod recover;
 mod rejection;
 mod reports;

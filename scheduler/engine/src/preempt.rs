@@ -89,12 +89,10 @@ impl Engine {
 
     /// Who is less important and was promised the same Node has to look for another.
     fn withdraw_lesser_promises(&mut self, node: &NodeName, priority: i32) {
-        let lesser = self.pods.iter().filter(|(_, record)| {
-            record.nominated.as_ref() == Some(node)
-                && record.stage.is_waiting()
-                && record.pod.spec.shape.priority < priority
-        });
-        let lesser: Vec<PodUid> = lesser.map(|(uid, _)| uid.clone()).collect();
+        let promised = self.cluster.promised(node).filter(|pod| pod.priority < priority);
+        // Those of other schedulers are not ours to withdraw.
+        let lesser = promised.filter(|pod| self.pods.contains_key(&pod.uid));
+        let lesser: Vec<PodUid> = lesser.map(|pod| pod.uid.clone()).collect();
         for uid in lesser {
             self.set_nomination(&uid, None);
             if self.stage_of(&uid) == Some(&Stage::Parked) {
@@ -118,7 +116,8 @@ impl Engine {
     pub(crate) fn term_began(&mut self) {
         self.evictions = Evictions::default();
         self.uses.tell_anew(self.objects.refs());
-        let waiting = self.pods.iter().filter(|(_, record)| record.stage.is_waiting());
+        let all = self.pods.sorted().into_iter();
+        let waiting = all.filter(|(_, record)| record.stage.is_waiting());
         let promised: Vec<(PodUid, Option<NodeName>)> =
             waiting.map(|(uid, record)| (uid.clone(), record.pod.nominated_node.clone())).collect();
         for (uid, node) in promised {

@@ -65,7 +65,7 @@ impl Engine {
         let was_rejected = |record: &Record| {
             matches!(record.stage, Stage::Parked | Stage::InLine(_) | Stage::Aside(_))
         };
-        let rejected = self.pods.iter().filter(|(_, record)| was_rejected(record));
+        let rejected = self.pods.sorted().into_iter().filter(|(_, record)| was_rejected(record));
         let rejected: Vec<PodUid> = rejected.map(|(uid, _)| uid.clone()).collect();
         for pod in rejected {
             self.move_to(&pod, Stage::Active);

@@ -20,7 +20,8 @@ impl Engine {
         let before = fresh;
         self.now = before.now;
         self.cluster = before.cluster;
-        for uid in before.pods.keys() {
+        let pods = before.pods.into_sorted();
+        for (uid, _) in &pods {
             self.cluster.remove_pod(uid);
         }
         self.placing = Placing::of(&self.cluster, before.placing.seats().to_vec());
@@ -45,7 +46,7 @@ impl Engine {
         self.reports = before.reports.only_scheduled();
         self.uses = before.uses;
         let culprit = before.trying;
-        for (uid, mut record) in before.pods {
+        for (uid, mut record) in pods {
             let is_culprit = culprit.as_ref() == Some(&uid);
             if is_culprit {
                 // Whatever it took was never handed out.

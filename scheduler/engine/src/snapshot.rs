@@ -84,7 +84,7 @@ impl Engine {
             budgets: self.cluster.budgets.values().cloned().collect(),
             services: self.cluster.services.clone(),
             owners: self.cluster.owners.clone(),
-            pods: self.pods.values().cloned().collect(),
+            pods: self.pods.sorted().into_iter().map(|(_, record)| record.clone()).collect(),
             shown_otherwise: self.shown_otherwise(),
             objects: self.objects.clone(),
             fresh: self.fresh.clone(),
@@ -109,8 +109,10 @@ impl Engine {
     /// Both maps are in order, so they are walked side by side.
     fn shown_otherwise(&self) -> Vec<(PodUid, Option<Arc<ClusterPod>>)> {
         let mut otherwise = Vec::new();
-        let mut shown = self.cluster.pods().iter().peekable();
-        for (uid, record) in &self.pods {
+        let mut shown: Vec<_> = self.cluster.pods().iter().collect();
+        shown.sort_unstable_by_key(|(uid, _)| *uid);
+        let mut shown = shown.into_iter().peekable();
+        for (uid, record) in self.pods.sorted() {
             while let Some((other, pod)) = shown.next_if(|(other, _)| *other < uid) {
                 otherwise.push((other.clone(), Some(pod.clone())));
             }

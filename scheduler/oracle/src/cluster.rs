@@ -3,18 +3,23 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 use model::{
     ClusterNode, ClusterPod, LabelSelector, Labels, NodeName, ObjectKey, Owner,
     PodDisruptionBudget, PodUid,
 };
 
-/// A cluster at one moment. Maps, not lists: no decision can depend on the order of arrival.
+/// Pods by their UID. For looking them up; the order says nothing.
+pub type ByUid = HashMap<PodUid, Arc<ClusterPod>, FixedState>;
+
+/// A cluster at one moment. Maps and sorted lists: no decision can depend on the order of arrival.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cluster {
     pub nodes: BTreeMap<NodeName, ClusterNode>,
-    pods: BTreeMap<PodUid, Arc<ClusterPod>>,
-    /// The same Pods by the Node that they are on, which need not exist.
-    on_node: BTreeMap<NodeName, BTreeMap<PodUid, Arc<ClusterPod>>>,
+    pods: ByUid,
+    /// The same Pods by the Node that they are on, which need not exist, in the order of their UIDs.
+    on_node: HashMap<NodeName, Vec<Arc<ClusterPod>>, FixedState>,
     /// The same Pods, those that wait.
     waiting: BTreeMap<PodUid, Arc<ClusterPod>>,
     /// The same Pods, those on Nodes that keep others away: they concern every Pod that is decided.
@@ -43,7 +48,7 @@ impl Cluster {
 
     /// Every Pod that has not ended and is on a Node, whoever put it there. Of the Pods that
     /// wait, those whose nomination is to be respected; the others change nothing.
-    pub fn pods(&self) -> &BTreeMap<PodUid, Arc<ClusterPod>> {
+    pub fn pods(&self) -> &ByUid {
         &self.pods
     }
 
@@ -51,11 +56,14 @@ impl Cluster {
     pub fn insert_pod(&mut self, pod: ClusterPod) -> Option<Arc<ClusterPod>> {
         let before = self.remove_pod(&pod.uid);
         let (uid, pod) = (pod.uid.clone(), Arc::new(pod));
-        let place = match &pod.node {
-            Some(node) => self.on_node.entry(node.clone()).or_default(),
-            None => &mut self.waiting,
-        };
-        place.insert(uid.clone(), pod.clone());
+        match &pod.node {
+            Some(node) => {
+                let on_node = self.on_node.entry(node.clone()).or_default();
+                let place = on_node.partition_point(|other| other.uid < uid);
+                on_node.insert(place, pod.clone());
+            }
+            None => drop(self.waiting.insert(uid.clone(), pod.clone())),
+        }
         if pod.node.is_some() && !pod.pod_affinity.anti_required.is_empty() {
             self.keeping_away.insert(uid.clone(), pod.clone());
         }
@@ -71,7 +79,7 @@ impl Cluster {
             return Some(pod);
         };
         if let Some(on_node) = self.on_node.get_mut(node) {
-            on_node.remove(uid);
+            on_node.retain(|other| other.uid != *uid);
             if on_node.is_empty() {
                 self.on_node.remove(node);
             }
@@ -86,8 +94,8 @@ impl Cluster {
     /// Pods with the Nodes they are on. A Pod on a Node that is gone counts nowhere.
     pub fn placed(&self) -> impl Iterator<Item = (&ClusterPod, &ClusterNode)> {
         let on_nodes =
-            self.on_node.iter().filter_map(|(name, on)| Some((self.nodes.get(name)?, on)));
-        on_nodes.flat_map(|(node, on_node)| on_node.values().map(move |pod| (&**pod, node)))
+            self.nodes.iter().filter_map(|(name, node)| Some((node, self.on_node.get(name)?)));
+        on_nodes.flat_map(|(node, on_node)| on_node.iter().map(move |pod| (&**pod, node)))
     }
 
     /// The same for those that keep others away.
@@ -97,7 +105,13 @@ impl Cluster {
     }
 
     pub fn pods_on(&self, node: &NodeName) -> impl Iterator<Item = &ClusterPod> {
-        self.on_node.get(node).into_iter().flat_map(|pods| pods.values().map(|pod| &**pod))
+        self.on_node.get(node).into_iter().flatten().map(|pod| &**pod)
+    }
+
+    /// Waiting Pods that were promised the Node.
+    pub fn promised<'a>(&'a self, node: &'a NodeName) -> impl Iterator<Item = &'a ClusterPod> {
+        let waiting = self.waiting.values().map(|other| &**other);
+        waiting.filter(move |other| other.nominated_node.as_ref() == Some(node))
     }
 
     /// Waiting Pods that were promised the Node and that `pod` must not push aside.
@@ -106,11 +120,8 @@ impl Cluster {
         pod: &'a ClusterPod,
         node: &'a NodeName,
     ) -> impl Iterator<Item = &'a ClusterPod> {
-        self.waiting.values().map(|other| &**other).filter(move |other| {
-            other.nominated_node.as_ref() == Some(node)
-                && other.priority >= pod.priority
-                && other.uid != pod.uid
-        })
+        let promised = self.promised(node);
+        promised.filter(|other| other.priority >= pod.priority && other.uid != pod.uid)
     }
 
     /// The Pods beside which default spreading places a Pod: those of its Services and its owner.

@@ -1,5 +1,6 @@
 use std::cmp::Reverse;
 
+use foldhash::fast::FixedState;
 use model::PodUid;
 use priority_queue::PriorityQueue;
 
@@ -8,7 +9,7 @@ use super::Order;
 /// Pods to be tried now, best first.
 #[derive(Debug, Default)]
 pub(crate) struct ActiveQueue {
-    pods: PriorityQueue<PodUid, Reverse<Order>>,
+    pods: PriorityQueue<PodUid, Reverse<Order>, FixedState>,
 }
 
 impl ActiveQueue {

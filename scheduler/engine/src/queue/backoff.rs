@@ -1,6 +1,7 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
+use foldhash::fast::FixedState;
 use model::{Instant, PodUid};
 use priority_queue::PriorityQueue;
 
@@ -20,7 +21,7 @@ pub(crate) fn backoff_after(failures: u32) -> Duration {
 /// Pods that may be tried again at a known time.
 #[derive(Debug, Default)]
 pub(crate) struct BackoffQueue {
-    pods: PriorityQueue<PodUid, Reverse<(Instant, Order)>>,
+    pods: PriorityQueue<PodUid, Reverse<(Instant, Order)>, FixedState>,
 }
 
 impl BackoffQueue {

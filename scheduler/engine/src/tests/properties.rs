@@ -299,7 +299,8 @@ impl History {
     }
 
     fn nothing_is_left_of_pods_that_are_gone(&mut self) {
-        let pods: Vec<PodUid> = self.world.engine.pods.keys().cloned().collect();
+        let pods = self.world.engine.pods.sorted().into_iter();
+        let pods: Vec<PodUid> = pods.map(|(uid, _)| uid.clone()).collect();
         for pod in pods {
             self.world.handle(Event::PodGone(pod));
         }

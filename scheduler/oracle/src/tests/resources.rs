@@ -80,6 +80,6 @@ fn nominated_pods_hold_their_room_against_their_equals_and_below() {
     assert!(!fits(&cluster, &asks(4), "n"));
     assert!(!fits(&cluster, &asks(5), "n"));
     assert!(fits(&cluster, &asks(6), "n"), "a higher priority takes what lower were promised");
-    let itself = &cluster.pods()[&"team-a/promised".into()];
+    let itself = &cluster.pods()[&model::PodUid::new("team-a/promised")];
     assert!(fits(&cluster, itself, "n"), "nobody stands in their own way");
 }
