@@ -342,7 +342,7 @@ impl Driver {
     fn report(&mut self) {
         while self.may_act() && self.slots.can_write() {
             if let Some(alarm) = self.noted.guard.next_to_tell() {
-                self.tell_event(act::tampered(&alarm));
+                self.tell_alarm(act::tampered(&alarm));
                 continue;
             }
             let Some(report) = self.engine.poll_report() else { return };

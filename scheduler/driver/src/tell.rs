@@ -1,15 +1,22 @@
 //! Telling people what there is to tell, behind the Bindings: each call runs by itself, and its outcome comes
 //! back as an input.
 
+use std::time::Duration;
+
 use crds::Used;
 use engine::{Eviction, Held, ObjectUsed};
 use serde_json::Value;
+use tokio::time::sleep;
 use tracing::{info, warn};
 
 use crate::act::{self, EvictOutcome, EvictReport};
 use crate::clock::wall_clock;
 use crate::metrics::Metrics;
 use crate::run::{Driver, Input};
+
+/// With the pause, more than it takes a busy API server to recover; the log and the metric tell of it anyway.
+const ALARM_TRIES_MAX: u32 = 4;
+const ALARM_PAUSE: Duration = Duration::from_secs(2);
 
 impl Driver {
     pub(crate) fn tell_event(&mut self, event: Value) {
@@ -19,6 +26,30 @@ impl Driver {
         tokio::spawn(async move {
             let written = act::write_event(&client, &event).await;
             count_write(&metrics, "event", written.is_ok());
+            let _ = sender.send(Input::WriteEnded).await;
+        });
+    }
+
+    /// An Event that is told once and never comes again by itself: a call that fails is repeated.
+    pub(crate) fn tell_alarm(&mut self, event: Value) {
+        self.slots.begin_write();
+        let (client, sender) = (self.client.clone(), self.sender.clone());
+        let metrics = self.metrics.clone();
+        tokio::spawn(async move {
+            for tried in 1..=ALARM_TRIES_MAX {
+                let written = act::write_event(&client, &event).await;
+                // It has its name already: who finds it there wrote it himself, and missed the reply.
+                let is_there = matches!(&written, Err(kube::Error::Api(it)) if it.code == 409);
+                count_write(&metrics, "event", written.is_ok() || is_there);
+                let Err(error) = written else { break };
+                if is_there {
+                    break;
+                }
+                warn!(%error, tried, "an Event about tampering was not written");
+                if tried < ALARM_TRIES_MAX {
+                    sleep(ALARM_PAUSE).await;
+                }
+            }
             let _ = sender.send(Input::WriteEnded).await;
         });
     }

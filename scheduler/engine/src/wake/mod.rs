@@ -122,7 +122,7 @@ impl Engine {
         let mut woken: Vec<PodUid> = Vec::new();
         if let Some(line) = self.objects.line(name) {
             let asks_too_much = |uid: &&PodUid| {
-                let need = self.pods.get(*uid).and_then(|record| record.pod.spec.need_of(name));
+                let need = self.pods.get(uid).and_then(|record| record.pod.spec.need_of(name));
                 need.is_some_and(|need| need.reserves() > object.floor_asked)
             };
             woken.extend(line.waiting().map(|(_, uid)| uid).filter(asks_too_much).cloned());
