@@ -124,6 +124,8 @@ pub const KINDS: &[Kind] = &[
     Kind {
         plural: "events",
         name: "Event",
+        // It tells of its own Service now and then.
+        has_others: true,
         make: event,
         change: |random| json!({ "count": random.between(1, 9), "lastTimestamp": PAST }),
         fields: &["involvedObject.name=a", "reason=Scheduled", "type!=Warning"],
