@@ -27,6 +27,11 @@ pub(super) struct Ground {
     promised: BTreeMap<NodeName, Vec<i32>>,
 }
 
+/// Fewer places than this are not worth forgetting.
+const PLACES_MIN: usize = 1 << 14;
+/// A Node is in one place for each label; the others are of Nodes that have gone.
+const PLACES_PER_NODE_MAX: usize = 2;
+
 impl Ground {
     pub fn of(cluster: &Cluster, names: Vec<Option<NodeName>>) -> Self {
         let mut ground = Self::default();
@@ -42,6 +47,13 @@ impl Ground {
 
     pub fn counter(&mut self, counted: Counted, cluster: &Cluster) -> CounterId {
         self.counters.counter(counted, &self.rows, cluster)
+    }
+
+    /// Whether most names of places and images are of Nodes that are gone.
+    pub fn is_overgrown(&self) -> bool {
+        let nodes = self.rows.nodes();
+        self.topology.places() > PLACES_MIN + nodes * PLACES_PER_NODE_MAX
+            || self.images.is_overgrown()
     }
 
     /// Whether a Pod of at least this priority was promised a Node.

@@ -7,14 +7,17 @@ use model::ClusterNode;
 use super::FixedMap;
 use super::rows::{Rows, Slot};
 
+/// Fewer names than this are not worth forgetting.
+const NAMES_MIN: usize = 1 << 14;
+
 #[derive(Debug, Default)]
 pub(super) struct Images {
     ids: FixedMap<Arc<str>, usize>,
     holders: Vec<Vec<(Slot, i64)>>,
     /// What each Node has, by its place.
     on_node: Vec<Vec<(usize, i64)>>,
-    /// How often anything has changed.
-    pub changes: u64,
+    /// Names that no Node has any more.
+    forgotten: usize,
 }
 
 impl Images {
@@ -42,6 +45,8 @@ impl Images {
             if id == next {
                 self.holders.push(Vec::new());
             }
+            // Nobody had it, but somebody once did.
+            self.forgotten -= usize::from(id != next && self.holders[id].is_empty());
             self.holders[id].push((slot, size));
             self.on_node[slot as usize].push((id, size));
         }
@@ -57,11 +62,16 @@ impl Images {
         known.len() == listed.len() && known.iter().zip(listed).all(is_same)
     }
 
+    /// Whether most names that were ever seen, and many, are on no Node any more.
+    pub fn is_overgrown(&self) -> bool {
+        self.forgotten > NAMES_MIN && self.forgotten > self.holders.len() / 2
+    }
+
     pub fn remove(&mut self, slot: Slot) {
-        self.changes += 1;
         let Some(ids) = self.on_node.get_mut(slot as usize) else { return };
         for (id, _) in std::mem::take(ids) {
             self.holders[id].retain(|(holder, _)| *holder != slot);
+            self.forgotten += usize::from(self.holders[id].is_empty());
         }
     }
 

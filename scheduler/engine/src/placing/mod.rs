@@ -242,7 +242,7 @@ impl Placing {
     /// Forgets what has become too much.
     fn tidy(&mut self, cluster: &Cluster) {
         let remembered = self.kinds.len() + self.statics.len() + self.ground.counters.len();
-        if self.is_outdated || remembered > REMEMBERED_MAX {
+        if self.is_outdated || remembered > REMEMBERED_MAX || self.ground.is_overgrown() {
             *self = Self::of(cluster, self.seats().to_vec());
             return;
         }

@@ -53,6 +53,11 @@ impl Topology {
         self.keys.len() - 1
     }
 
+    /// Places of one label that were ever seen, at most: some have no Node any more.
+    pub fn places(&self) -> usize {
+        self.keys.iter().map(Key::domains).max().unwrap_or(0)
+    }
+
     pub fn of(&self, key: KeyId) -> &Key {
         &self.keys[key]
     }
