@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::metrics;
 use crate::population::{NAMESPACE, create_bound_pods, create_nodes};
 use crate::process_cost::resident_kib;
+use crate::scheduler_process::SchedulerProcess;
 
 /// Memory is given back, or not, within this long after everything is known.
 const SETTLES_WITHIN: Duration = Duration::from_secs(5);
@@ -87,20 +88,30 @@ async fn resident(cluster: &Cluster, pods: usize) -> Result<(u64, Duration)> {
     let began = Instant::now();
     let scheduler = cluster.start_scheduler().await?;
     let started_within = began.elapsed();
-    let known =
-        metrics::sum(&scheduler.metrics().await?, "scheduler_cache_size", &["type=\"pods\""]);
-    #[expect(clippy::cast_precision_loss, reason = "far below the limit")]
-    let is_complete = (known - pods as f64).abs() < 0.5;
-    if !is_complete {
-        return Err(Error::malformed(
-            "looking at the metrics",
-            format!("{known} Pods are known, not {pods}"),
-        ));
-    }
+    await_known(&scheduler, pods).await?;
     sleep(SETTLES_WITHIN).await;
     let process =
         scheduler.process_id().ok_or_else(|| Error::malformed("measuring", "it ended"))?;
     let kib = resident_kib(process)?;
     scheduler.terminate().await?;
     Ok((kib, started_within))
+}
+
+/// Its metrics follow its readiness by a moment.
+async fn await_known(scheduler: &SchedulerProcess, pods: usize) -> Result<()> {
+    let began = Instant::now();
+    loop {
+        let metrics = scheduler.metrics().await?;
+        let known = metrics::sum(&metrics, "scheduler_cache_size", &["type=\"pods\""]);
+        #[expect(clippy::cast_precision_loss, reason = "far below the limit")]
+        let is_complete = (known - pods as f64).abs() < 0.5;
+        if is_complete {
+            return Ok(());
+        }
+        if began.elapsed() > SETTLES_WITHIN {
+            let problem = format!("{known} Pods are known, not {pods}");
+            return Err(Error::malformed("looking at the metrics", problem));
+        }
+        sleep(Duration::from_millis(50)).await;
+    }
 }

@@ -69,7 +69,7 @@ impl RunError {
 pub async fn run(args: RunArgs) -> Result<(), RunError> {
     let stop = stop::requested().map_err(RunError::Signals)?.shared();
     if let Some(of) = &args.shadow {
-        return shadow::look_on(&args, of, stop).await;
+        return Box::pin(shadow::look_on(&args, of, stop)).await;
     }
     let access = client::find(args.kubeconfig.as_deref()).await?;
     let (configuration, live) = configure(&args, &access).await?;

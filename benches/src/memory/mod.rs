@@ -165,7 +165,7 @@ impl Arena {
         self.holder = Some(bind.uid.clone());
         if let Some(mut pod) = self.pods.remove(&bind.uid) {
             let (node, grant) = (bind.node.clone(), bind.grant.clone());
-            pod.assignment = Assignment::Bound { node, grant };
+            pod.assignment = Assignment::Bound { node, grant: grant.map(Box::new) };
             self.tell(Event::PodSeen(pod));
         }
     }

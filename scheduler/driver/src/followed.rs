@@ -15,6 +15,7 @@ use crate::backends::{Backend, Renewals};
 use crate::births::{Birth, Births};
 use crate::clock::age;
 use crate::served::Served;
+use crate::shared::Shared;
 use crate::tampering::{Guard, OURS, SeenUse};
 use crate::tracker::{Gone, key};
 use crate::translate;
@@ -64,6 +65,7 @@ pub(crate) struct Noted {
     /// Another replica leads, and writes them.
     pub follows: bool,
     pub guard: Guard,
+    shared: Shared,
     /// What the controllers of this process really say.
     pub witness: Arc<Witness>,
     /// Objects of which the driver has to say again what somebody else has overwritten.
@@ -95,7 +97,7 @@ impl Noted {
     }
 
     fn forget(&mut self, gone: &Gone) {
-        let uid = ObjectUid::new(&gone.1.uid);
+        let uid = ObjectUid::from(gone.1.uid.clone());
         self.use_conditions.remove(&uid);
         self.guard.uses.gone(&uid);
         self.births.forget(&uid);
@@ -105,7 +107,7 @@ impl Noted {
     /// The Pod as the engine is told of it: without a grant that nobody but its forger gave.
     pub fn pod(&mut self, wire: &WirePod) -> Option<model::Pod> {
         let counts = self.guard.pods.sees(wire, &self.served, Instant::now());
-        let mut pod = translate::pod(wire, &self.served)?;
+        let mut pod = self.shared.pod(translate::pod(wire, &self.served)?);
         if let Assignment::Bound { grant, .. } = &mut pod.assignment
             && !counts
         {
@@ -131,7 +133,7 @@ impl Followed for WirePod {
     }
 
     fn gone((_, version): Gone, noted: &mut Noted) -> Option<Event> {
-        let uid = version.uid.as_str().into();
+        let uid = version.uid.into();
         noted.guard.pods.gone(&uid);
         Some(Event::PodGone(uid))
     }
@@ -150,8 +152,8 @@ impl Followed for WirePod {
 impl Followed for WireNode {
     const KIND: Kind = Kind::Nodes;
 
-    fn seen(self, _: &mut Noted) -> Option<Event> {
-        Some(Event::NodeSeen(translate::node(&self)))
+    fn seen(self, noted: &mut Noted) -> Option<Event> {
+        Some(Event::NodeSeen(noted.shared.node(translate::node(&self))))
     }
 
     fn gone((key, _): Gone, _: &mut Noted) -> Option<Event> {

@@ -93,7 +93,8 @@ impl Driver {
     /// A Pod from the reply to a call of ours.
     fn take_reply(&mut self, wire: &WirePod) -> Option<model::Pod> {
         let news = self.trackers.of(Kind::Pods).replied(&wire.metadata);
-        let pod = self.noted.pod(wire)?;
+        let mut pod = self.noted.pod(wire)?;
+        self.trackers.of(Kind::Pods).lend_names(&mut pod);
         if news {
             self.handle(Event::PodSeen(pod.clone()));
         }
@@ -156,7 +157,10 @@ impl Driver {
                 let replaced = replaced.and_then(|gone| K::replaced(gone, &mut self.noted));
                 self.handle_some(replaced);
                 if is_news {
-                    let seen = wire.seen(&mut self.noted);
+                    let mut seen = wire.seen(&mut self.noted);
+                    if let Some(Event::PodSeen(pod)) = &mut seen {
+                        self.trackers.of(K::KIND).lend_names(pod);
+                    }
                     self.handle_some(seen);
                     self.note_tampering();
                 }

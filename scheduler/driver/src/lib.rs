@@ -22,6 +22,7 @@ mod questions;
 mod run;
 mod served;
 mod shadow;
+mod shared;
 mod slots;
 mod tampering;
 mod tell;

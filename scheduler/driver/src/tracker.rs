@@ -2,10 +2,13 @@
 //! shows what is gone.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use engine::Kind;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use model::ObjectKey;
+use model::{ObjectKey, Pod, PodUid};
+
+use crate::shared::Pool;
 
 /// One for each kind: versions of different kinds have nothing to do with each other.
 #[derive(Debug, Default)]
@@ -21,17 +24,25 @@ impl Trackers {
 
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
-    known: HashMap<ObjectKey, Version>,
-    /// While a list comes in: what it has shown so far.
-    relisting: Option<HashSet<ObjectKey>>,
+    known: HashMap<ObjectKey, Known>,
+    namespaces: Pool<str>,
+    /// A list comes in.
+    is_relisting: bool,
     lists_begun: u64,
     /// While stock is taken: the UIDs of those that went meanwhile.
-    buried: Option<HashSet<String>>,
+    buried: Option<HashSet<Arc<str>>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    version: Version,
+    /// The last list that showed it, or after which it came.
+    list: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Version {
-    pub uid: String,
+    pub uid: Arc<str>,
     /// Versions of one resource grow, so they can be compared. 0 when it is no number.
     number: u64,
 }
@@ -42,31 +53,36 @@ pub(crate) type Gone = (ObjectKey, Version);
 impl Tracker {
     /// An object from the watch. Whether it is news; what it replaces, if its UID is another.
     pub fn seen(&mut self, meta: &ObjectMeta) -> (bool, Option<Gone>) {
-        let (key, version) = (key(meta), version(meta));
-        if let Some(relisting) = &mut self.relisting {
-            relisting.insert(key.clone());
-        }
-        let before = self.known.get(&key);
-        if before.is_some_and(|before| before.number > version.number) {
+        let (key, version, list) = (key(meta), version(meta), self.lists_begun);
+        let Some(known) = self.known.get_mut(&key) else {
+            self.insert(key, version);
+            return (true, None);
+        };
+        known.list = list;
+        if known.version.number > version.number {
             return (false, None);
         }
-        let replaced = before.filter(|before| before.uid != version.uid).cloned();
-        self.known.insert(key.clone(), version);
-        (true, replaced.map(|before| (key, before)))
+        let is_same = known.version.uid == version.uid;
+        let before = std::mem::replace(&mut known.version, version);
+        (true, (!is_same).then_some((key, before)))
+    }
+
+    fn insert(&mut self, key: ObjectKey, version: Version) {
+        let key = ObjectKey { namespace: self.namespaces.share(key.namespace), name: key.name };
+        self.known.insert(key, Known { version, list: self.lists_begun });
     }
 
     /// An object that is there and cannot be read. Whether an earlier version of it could: then that one
     /// goes on to count.
     pub fn unreadable(&mut self, meta: &ObjectMeta) -> bool {
-        let (key, version) = (key(meta), version(meta));
-        if let Some(relisting) = &mut self.relisting {
-            relisting.insert(key.clone());
+        let (key, version, list) = (key(meta), version(meta), self.lists_begun);
+        let known = self.known.get_mut(&key).filter(|known| known.version.uid == version.uid);
+        if let Some(known) = known {
+            known.list = list;
+            return true;
         }
-        let was_known = self.known.get(&key).is_some_and(|known| known.uid == version.uid);
-        if !was_known {
-            self.known.insert(key, version);
-        }
-        was_known
+        self.insert(key, version);
+        false
     }
 
     /// An object from the reply to a call of ours. It is no news if the watch has shown its end:
@@ -74,8 +90,10 @@ impl Tracker {
     pub fn replied(&mut self, meta: &ObjectMeta) -> bool {
         let version = version(meta);
         match self.known.get_mut(&key(meta)) {
-            Some(known) if known.uid == version.uid && known.number <= version.number => {
-                *known = version;
+            Some(Known { version: known, .. })
+                if known.uid == version.uid && known.number <= version.number =>
+            {
+                known.number = version.number;
                 true
             }
             _ => false,
@@ -85,12 +103,22 @@ impl Tracker {
     pub fn gone(&mut self, meta: &ObjectMeta) -> Option<Gone> {
         let key = key(meta);
         let known = self.known.get(&key)?;
-        if Some(known.uid.as_str()) != meta.uid.as_deref() {
+        if Some(&*known.version.uid) != meta.uid.as_deref() {
             return None;
         }
-        let version = self.known.remove(&key)?;
+        let Known { version, .. } = self.known.remove(&key)?;
         self.bury(&version);
         Some((key, version))
+    }
+
+    /// The Pod goes by the names that are kept here, and not by copies of them.
+    pub fn lend_names(&self, pod: &mut Pod) {
+        if let Some((key, known)) = self.known.get_key_value(&pod.key)
+            && *known.version.uid == *pod.uid.as_str()
+        {
+            pod.key = key.clone();
+            pod.uid = PodUid::from(known.version.uid.clone());
+        }
     }
 
     fn bury(&mut self, version: &Version) {
@@ -100,13 +128,13 @@ impl Tracker {
     }
 
     pub fn begin_list(&mut self) {
-        self.relisting = Some(HashSet::new());
+        self.is_relisting = true;
         self.lists_begun += 1;
     }
 
     /// How many lists were begun, once the first has ended and while none is coming in.
     pub fn lists(&self) -> Option<u64> {
-        let listed = self.lists_begun > 0 && self.relisting.is_none();
+        let listed = self.lists_begun > 0 && !self.is_relisting;
         listed.then_some(self.lists_begun)
     }
 
@@ -120,11 +148,12 @@ impl Tracker {
     pub fn stocked(&mut self, meta: &ObjectMeta) -> bool {
         let (key, version) = (key(meta), version(meta));
         let is_buried = self.buried.as_ref().is_some_and(|buried| buried.contains(&version.uid));
-        let is_older = self.known.get(&key).is_some_and(|known| known.number >= version.number);
+        let known = self.known.get(&key);
+        let is_older = known.is_some_and(|known| known.version.number >= version.number);
         if is_buried || is_older {
             return false;
         }
-        self.known.insert(key, version);
+        self.insert(key, version);
         true
     }
 
@@ -134,16 +163,14 @@ impl Tracker {
 
     /// The list is complete: what it did not show is gone.
     pub fn end_list(&mut self) -> Vec<Gone> {
-        let Some(listed) = self.relisting.take() else { return Vec::new() };
-        let mut gone: Vec<Gone> = self
-            .known
-            .iter()
-            .filter(|(key, _)| !listed.contains(*key))
-            .map(|(key, version)| (key.clone(), version.clone()))
-            .collect();
+        if !std::mem::take(&mut self.is_relisting) {
+            return Vec::new();
+        }
+        let list = self.lists_begun;
+        let gone = self.known.extract_if(|_, known| known.list != list);
+        let mut gone: Vec<Gone> = gone.map(|(key, known)| (key, known.version)).collect();
         gone.sort_by(|a, b| a.0.cmp(&b.0));
-        for (key, version) in &gone {
-            self.known.remove(key);
+        for (_, version) in &gone {
             self.bury(version);
         }
         gone
@@ -159,7 +186,7 @@ pub(crate) fn key(meta: &ObjectMeta) -> ObjectKey {
 
 fn version(meta: &ObjectMeta) -> Version {
     let number = version_number(meta.resource_version.as_deref()).unwrap_or(0);
-    Version { uid: meta.uid.clone().unwrap_or_default(), number }
+    Version { uid: meta.uid.as_deref().unwrap_or_default().into(), number }
 }
 
 pub(crate) fn version_number(resource_version: Option<&str>) -> Option<u64> {
@@ -202,7 +229,7 @@ mod tests {
         let mut tracker = Tracker::default();
         tracker.seen(&meta("p", "old", 5));
         let (news, replaced) = tracker.seen(&meta("p", "new", 9));
-        assert!(news && replaced.is_some_and(|(_, version)| version.uid == "old"));
+        assert!(news && replaced.is_some_and(|(_, version)| &*version.uid == "old"));
         assert_eq!(tracker.gone(&meta("p", "old", 8)), None);
         assert!(tracker.replied(&meta("p", "new", 10)));
     }

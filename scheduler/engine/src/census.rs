@@ -51,7 +51,7 @@ impl Engine {
         let mut blame = |plugin: String| {
             *census.by_plugin.entry((plugin, profile.clone())).or_default() += 1;
         };
-        match (&record.stage, &record.rejection) {
+        match (&record.stage, record.rejection.as_deref()) {
             (Stage::Resting, _) if matches!(record.pod.assignment, Assignment::Gated { .. }) => {
                 blame(GATES.to_owned());
             }
@@ -66,13 +66,14 @@ impl Engine {
             (Stage::InLine(object) | Stage::Aside(object), Some(Rejection::Object(rejection))) => {
                 blame(CORRIDOR.to_owned());
                 let why = rejection.cause.label().to_owned();
-                *census.held.entry((object.clone(), why.clone())).or_default() += 1;
+                *census.held.entry((ObjectRef::clone(object), why.clone())).or_default() += 1;
                 let since = record.tries.held.as_ref().map_or(record.first_seen, |held| held.1);
                 let oldest = census.oldest.entry(why).or_insert(since);
                 *oldest = since.min(*oldest);
                 if self.lacks_only(record, object) {
                     let asked = record.pod.spec.shape.requests.asked.cpu_milli;
-                    let stranded = census.stranded_cpu_milli.entry(object.clone()).or_default();
+                    let stranded =
+                        census.stranded_cpu_milli.entry(ObjectRef::clone(object)).or_default();
                     *stranded = stranded.saturating_add(asked);
                 }
             }

@@ -8,7 +8,7 @@ use oracle::{Plugin, Preemption};
 
 use crate::decision::Bind;
 use crate::engine::Engine;
-use crate::ledger::{Holder, Holding};
+use crate::ledger::Holding;
 use crate::line::Rank;
 use crate::placing::{Remedy, WhyNowhere};
 use crate::preempt::Clearing;
@@ -158,13 +158,9 @@ impl Engine {
             let granted = Granted { uid: object.uid.clone(), amount };
             *grant.part_mut(object.object.kind) = Some(granted);
         }
-        let holding = Holding {
-            holder: Holder { uid: pod.uid.clone(), key: pod.key.clone() },
-            node: node.clone(),
-            granted: grant.parts().cloned().collect(),
-        };
+        let holding = Holding { node: node.clone(), granted: grant.parts().cloned().collect() };
         let mark = self.ledger.mark();
-        self.ledger.take(&holding);
+        self.ledger.take(pod, &holding);
         if let Some(limit) = self.exceeded(&node, pod, &objects) {
             self.ledger.rollback(mark);
             unreachable!("placing {} on {node} would exceed {limit}", pod.key);
@@ -236,10 +232,10 @@ impl Engine {
         self.stats.attempts_unschedulable += 1;
         let to = match rejection.wake_on() {
             WakeOn::PodChange => Stage::Held,
-            WakeOn::ObjectFree { object, .. } => Stage::InLine(object),
+            WakeOn::ObjectFree { object, .. } => Stage::InLine(Box::new(object)),
             WakeOn::ObjectSpecChange { object }
             | WakeOn::ObjectSpecChangeOrReady { object }
-            | WakeOn::PolicyChange { object } => Stage::Aside(object),
+            | WakeOn::PolicyChange { object } => Stage::Aside(Box::new(object)),
             WakeOn::NodeFits => Stage::Parked,
         };
         let Some(record) = self.pods.get_mut(uid) else { return };
@@ -252,7 +248,7 @@ impl Engine {
         {
             self.kept.insert(rejection.object.clone(), self.room_changes);
         }
-        record.rejection = Some(rejection);
+        record.rejection = Some(Box::new(rejection));
         self.reports.held(self.now, uid, &record.report);
         self.move_to(uid, to);
     }

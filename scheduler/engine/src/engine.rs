@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use model::{Amount, Instant, Need, ObjectKey, ObjectKind, ObjectRef, PodUid};
+use model::{Amount, Instant, Need, ObjectKind, ObjectRef, PodUid};
 use oracle::{Chances, Cluster};
 
 use crate::closed::ClosedNodes;
@@ -13,7 +13,7 @@ use crate::event::{Event, Kind};
 use crate::ledger::Ledger;
 use crate::line::{Bypass, WakeAside};
 use crate::objects::Objects;
-use crate::placing::{FixedMap, Placing};
+use crate::placing::Placing;
 use crate::preempt::{Evictions, ForeignNominations};
 use crate::profile::Profiles;
 use crate::queue::{ActiveQueue, BackoffQueue, Parked};
@@ -56,7 +56,6 @@ pub struct Engine {
     /// The same, arranged so that the best Node for a Pod is found quickly.
     pub(crate) placing: Placing,
     pub(crate) pods: Records,
-    pub(crate) uids: FixedMap<ObjectKey, PodUid>,
     pub(crate) objects: Objects,
     pub(crate) fresh: BTreeSet<ObjectKind>,
     pub(crate) ledger: Ledger,
@@ -98,7 +97,6 @@ impl Engine {
             cluster: Cluster::default(),
             placing: Placing::default(),
             pods: Records::default(),
-            uids: FixedMap::default(),
             objects: Objects::default(),
             fresh: BTreeSet::new(),
             ledger: Ledger::default(),
@@ -297,7 +295,7 @@ impl Engine {
                 self.objects.with_line(&object, |line| line.join(&namespace, order, amount, uid));
             }
             Stage::Aside(object) => {
-                let wake = match record.rejection.as_ref().map(Rejection::wake_on) {
+                let wake = match record.rejection.as_deref().map(Rejection::wake_on) {
                     Some(WakeOn::ObjectSpecChange { .. }) => WakeAside::SpecChange,
                     Some(WakeOn::PolicyChange { .. }) => WakeAside::PolicyChange,
                     _ => WakeAside::SpecChangeOrReady,
@@ -321,7 +319,7 @@ impl Engine {
         let is_known = kind.nominated.is_none() || self.parked.has(&kind);
         let chances = if is_known { Chances::default() } else { self.chances_of(&kind) };
         if let Some(record) = self.pods.get_mut(uid) {
-            record.parked_as = Some(kind.clone());
+            record.parked_as = Some(Box::new(kind.clone()));
         }
         self.parked.insert(kind, order, uid.clone(), chances);
     }
@@ -334,9 +332,9 @@ impl Engine {
         if !record.stage.is_waiting() {
             return None;
         }
-        let rejection = record.rejection.as_ref()?;
+        let rejection = record.rejection.as_deref()?;
         let class = (rejection.class(), record.nominated.clone());
-        if record.report.written.as_ref() == Some(&class) {
+        if record.report.written.as_deref() == Some(&class) {
             return None;
         }
         if record.report.in_flight {
@@ -347,7 +345,7 @@ impl Engine {
         if record.pod.condition_message.as_ref() == Some(&message)
             && record.pod.nominated_node == record.nominated
         {
-            record.report.written = Some(class);
+            record.report.written = Some(Box::new(class));
             return None;
         }
         record.report.wrote(self.now, class);

@@ -74,7 +74,7 @@ pub struct LinePosition {
 impl Engine {
     /// Explains a Pod that the engine knows; `None` if it knows no such Pod.
     pub fn explain(&self, pod: &ObjectKey) -> Option<Explanation> {
-        let record = self.pods.get(self.uids.get(pod)?)?;
+        let record = self.pods.named(pod)?;
         let question = Question {
             pod: pod.clone(),
             spec: &record.pod.spec,
@@ -91,7 +91,7 @@ impl Engine {
         }
         explanation.waiting_for = self.now.saturating_since(record.first_seen);
         explanation.line = self.line_position(record);
-        if record.rejection == Some(Rejection::Quarantined) {
+        if record.rejection.as_deref() == Some(&Rejection::Quarantined) {
             // What the rules say of it is not why it waits.
             let quarantined = Rejection::Quarantined;
             explanation.message = quarantined.message(self.cluster.nodes.len());
@@ -183,7 +183,7 @@ impl Engine {
         let over = over_quota(&record.pod.spec.namespace);
         let rank = Rank { over_quota: over, order: record.order };
         let (position, length) = (line.position(rank, &over_quota), line.len());
-        Some(LinePosition { object: object.clone(), position, length })
+        Some(LinePosition { object: ObjectRef::clone(object), position, length })
     }
 }
 

@@ -8,12 +8,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use model::{Amount, Granted, NodeName, ObjectKey, ObjectUid, PodUid};
+use model::{Amount, Granted, NodeName, ObjectKey, ObjectUid, Pod, PodUid};
 
 /// What one Pod holds while it is bound or being bound.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Holding {
-    pub holder: Holder,
     pub node: NodeName,
     pub granted: Vec<Granted>,
 }
@@ -23,6 +22,12 @@ pub(crate) struct Holding {
 pub(crate) struct Holder {
     pub uid: PodUid,
     pub key: ObjectKey,
+}
+
+impl Holder {
+    fn of(pod: &Pod) -> Self {
+        Self { uid: pod.uid.clone(), key: pod.key.clone() }
+    }
 }
 
 /// What the Pods that use one object hold of it together.
@@ -83,11 +88,11 @@ impl Ledger {
     }
 
     /// Takes everything under the current mark; `commit` keeps it.
-    pub fn take(&mut self, holding: &Holding) {
+    pub fn take(&mut self, pod: &Pod, holding: &Holding) {
         for granted in &holding.granted {
-            let holder = &holding.holder;
-            self.objects.entry(granted.uid.clone()).or_default().add(holder, granted.amount);
-            self.undo.push((holder.clone(), granted.clone()));
+            let holder = Holder::of(pod);
+            self.objects.entry(granted.uid.clone()).or_default().add(&holder, granted.amount);
+            self.undo.push((holder, granted.clone()));
         }
     }
 
@@ -104,9 +109,9 @@ impl Ledger {
         self.undo.clear();
     }
 
-    pub fn release(&mut self, holding: &Holding) {
+    pub fn release(&mut self, pod: &Pod, holding: &Holding) {
         for granted in &holding.granted {
-            self.put_back(&holding.holder, granted);
+            self.put_back(&Holder::of(pod), granted);
         }
     }
 
@@ -138,22 +143,23 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testkit::PodBuilder;
 
-    fn holding(pod: &str, granted_milli: &[u64]) -> Holding {
+    fn pod(name: &str) -> Pod {
+        PodBuilder::new(name).build()
+    }
+
+    fn holding(granted_milli: &[u64]) -> Holding {
         let granted = |milli: &u64| Granted { uid: "c".into(), amount: Amount::from_milli(*milli) };
-        Holding {
-            holder: Holder { uid: pod.into(), key: ObjectKey::new("team-a", pod) },
-            node: "n1".into(),
-            granted: granted_milli.iter().map(granted).collect(),
-        }
+        Holding { node: "n1".into(), granted: granted_milli.iter().map(granted).collect() }
     }
 
     #[test]
     fn rollback_puts_back_what_was_taken_since_the_mark_and_no_more() {
         let mut ledger = Ledger::default();
-        ledger.take(&holding("first", &[2]));
+        ledger.take(&pod("first"), &holding(&[2]));
         let mark = ledger.mark();
-        ledger.take(&holding("second", &[40]));
+        ledger.take(&pod("second"), &holding(&[40]));
         assert_eq!(ledger.reserved(&"c".into()), Amount::from_milli(42));
         ledger.rollback(mark);
         assert_eq!(ledger.reserved(&"c".into()), Amount::from_milli(2));
@@ -162,14 +168,14 @@ mod tests {
     #[test]
     fn released_holdings_leave_nothing() {
         let mut ledger = Ledger::default();
-        let holdings = [holding("a", &[0]), holding("b", &[0]), holding("c", &[9])];
-        for holding in &holdings {
-            ledger.take(holding);
+        let holdings = [("a", holding(&[0])), ("b", holding(&[0])), ("c", holding(&[9]))];
+        for (name, holding) in &holdings {
+            ledger.take(&pod(name), holding);
         }
         let used = ledger.object(&"c".into()).unwrap();
         assert_eq!((used.users.len(), used.of_namespace("team-a").pods), (3, 3));
-        for holding in &holdings {
-            ledger.release(holding);
+        for (name, holding) in &holdings {
+            ledger.release(&pod(name), holding);
         }
         assert!(ledger.objects.is_empty());
     }

@@ -27,10 +27,10 @@ pub(crate) struct Record {
     pub nominated: Option<NodeName>,
     /// Where it is parked. What is parked there says so, too.
     #[serde(skip)]
-    pub parked_as: Option<ParkKey>,
+    pub parked_as: Option<Box<ParkKey>>,
     /// The kind as which it was woken, until it has been tried.
-    pub woken_as: Option<ParkKey>,
-    pub rejection: Option<Rejection>,
+    pub woken_as: Option<Box<ParkKey>>,
+    pub rejection: Option<Box<Rejection>>,
     pub report: ReportState,
     pub tries: Tries,
 }
@@ -104,9 +104,9 @@ pub(crate) enum Stage {
     /// Fits on no Node.
     Parked,
     /// In the line of this object.
-    InLine(ObjectRef),
+    InLine(Box<ObjectRef>),
     /// Beside the line of this object: more bandwidth does not help it.
-    Aside(ObjectRef),
+    Aside(Box<ObjectRef>),
     /// Only a change of the Pod helps.
     Held,
     /// Its turn has come, but a report on it is being written: the version on which it would be

@@ -1,38 +1,77 @@
-//! All Pods that are known, by their UID.
+//! All Pods that are known, by their UID and by their name.
 
-use std::ops::Index;
+use std::hash::BuildHasher as _;
 
-use model::PodUid;
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use model::{ObjectKey, PodUid};
 
-use crate::placing::FixedMap;
 use crate::record::Record;
 
-/// Looked up by a hash, which is quicker than by order when there are many. Whoever walks over all of them in a
-/// way that could show asks for [`Self::sorted`].
+/// The place of a record.
+type Place = u32;
+
+/// Looked up by a hash, which is quicker than by order when there are many. The tables hold places only: what they are
+/// looked up by stands in the records. Whoever walks over all of them in a way that could show asks for
+/// [`Self::sorted`].
 #[derive(Debug, Default)]
 pub(crate) struct Records {
-    by_uid: FixedMap<PodUid, Record>,
+    places: Vec<Option<Box<Record>>>,
+    free: Vec<Place>,
+    by_uid: HashTable<Place>,
+    by_key: HashTable<Place>,
+    hasher: FixedState,
 }
 
 impl Records {
     pub fn get(&self, uid: &PodUid) -> Option<&Record> {
-        self.by_uid.get(uid)
+        at(&self.places, self.place_of(uid)?)
     }
 
     pub fn get_mut(&mut self, uid: &PodUid) -> Option<&mut Record> {
-        self.by_uid.get_mut(uid)
+        let place = self.place_of(uid)?;
+        self.places.get_mut(place as usize)?.as_deref_mut()
+    }
+
+    /// The Pod that bears this name now.
+    pub fn named(&self, key: &ObjectKey) -> Option<&Record> {
+        let is_it = |place: &Place| at(&self.places, *place).is_some_and(|it| it.pod.key == *key);
+        let place = self.by_key.find(self.hasher.hash_one(key), is_it)?;
+        at(&self.places, *place)
     }
 
     pub fn contains_key(&self, uid: &PodUid) -> bool {
-        self.by_uid.contains_key(uid)
+        self.place_of(uid).is_some()
     }
 
-    pub fn insert(&mut self, uid: PodUid, record: Record) {
-        self.by_uid.insert(uid, record);
+    /// Neither the UID nor the name may be known yet.
+    pub fn insert(&mut self, record: Record) {
+        let Self { places, free, by_uid, by_key, hasher } = self;
+        let (uid, key) = (hasher.hash_one(&record.pod.uid), hasher.hash_one(&record.pod.key));
+        let place = free.pop().unwrap_or_else(|| {
+            places.push(None);
+            Place::try_from(places.len() - 1).expect("a cluster has fewer than 2^32 Pods")
+        });
+        places[place as usize] = Some(Box::new(record));
+        let hash = |place: &Place| at(places, *place).map_or(0, |it| hasher.hash_one(&it.pod.uid));
+        by_uid.insert_unique(uid, place, hash);
+        let hash = |place: &Place| at(places, *place).map_or(0, |it| hasher.hash_one(&it.pod.key));
+        by_key.insert_unique(key, place, hash);
     }
 
     pub fn remove(&mut self, uid: &PodUid) -> Option<Record> {
-        self.by_uid.remove(uid)
+        let place = self.place_of(uid)?;
+        let record = *self.places.get_mut(place as usize)?.take()?;
+        let Self { free, by_uid, by_key, hasher, .. } = self;
+        for (table, hash) in
+            [(by_uid, hasher.hash_one(uid)), (by_key, hasher.hash_one(&record.pod.key))]
+        {
+            if let Ok(entry) = table.find_entry(hash, |other| *other == place) {
+                entry.remove();
+            }
+        }
+        free.push(place);
+        Some(record)
     }
 
     #[cfg(test)]
@@ -42,26 +81,37 @@ impl Records {
 
     /// In no order that means anything.
     pub fn values(&self) -> impl Iterator<Item = &Record> {
-        self.by_uid.values()
+        self.places.iter().filter_map(Option::as_deref)
     }
 
     pub fn sorted(&self) -> Vec<(&PodUid, &Record)> {
-        let mut all: Vec<(&PodUid, &Record)> = self.by_uid.iter().collect();
+        let mut all: Vec<_> = self.values().map(|record| (&record.pod.uid, record)).collect();
         all.sort_unstable_by_key(|(uid, _)| *uid);
         all
     }
 
-    pub fn into_sorted(self) -> Vec<(PodUid, Record)> {
-        let mut all: Vec<(PodUid, Record)> = self.by_uid.into_iter().collect();
-        all.sort_unstable_by(|(uid, _), (other, _)| uid.cmp(other));
+    pub fn into_sorted(self) -> Vec<Record> {
+        let mut all: Vec<Record> =
+            self.places.into_iter().flatten().map(|record| *record).collect();
+        all.sort_unstable_by(|one, other| one.pod.uid.cmp(&other.pod.uid));
         all
+    }
+
+    fn place_of(&self, uid: &PodUid) -> Option<Place> {
+        let is_it = |place: &Place| at(&self.places, *place).is_some_and(|it| it.pod.uid == *uid);
+        self.by_uid.find(self.hasher.hash_one(uid), is_it).copied()
     }
 }
 
-impl Index<&PodUid> for Records {
+fn at(places: &[Option<Box<Record>>], place: Place) -> Option<&Record> {
+    places.get(place as usize)?.as_deref()
+}
+
+#[cfg(test)]
+impl std::ops::Index<&PodUid> for Records {
     type Output = Record;
 
     fn index(&self, uid: &PodUid) -> &Record {
-        &self.by_uid[uid]
+        self.get(uid).unwrap()
     }
 }

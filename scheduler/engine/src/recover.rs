@@ -21,15 +21,14 @@ impl Engine {
         self.now = before.now;
         self.cluster = before.cluster;
         let pods = before.pods.into_sorted();
-        for (uid, _) in &pods {
-            self.cluster.remove_pod(uid);
+        for record in &pods {
+            self.cluster.remove_pod(&record.pod.uid);
         }
         self.placing = Placing::of(&self.cluster, before.placing.seats().to_vec());
         self.closed = before.closed;
         self.evictions = before.evictions;
         self.foreign = before.foreign;
         self.sweep_at = before.sweep_at;
-        self.uids = before.uids;
         self.unsynced = before.unsynced;
         self.rng = before.rng;
         self.pods_seen = before.pods_seen;
@@ -46,7 +45,8 @@ impl Engine {
         self.reports = before.reports.only_scheduled();
         self.uses = before.uses;
         let culprit = before.trying;
-        for (uid, mut record) in pods {
+        for mut record in pods {
+            let uid = record.pod.uid.clone();
             let is_culprit = culprit.as_ref() == Some(&uid);
             if is_culprit {
                 // Whatever it took was never handed out.
@@ -60,20 +60,20 @@ impl Engine {
                 _ => Stage::Active,
             };
             if let Some(holding) = &record.holding {
-                self.ledger.take(holding);
+                self.ledger.take(&record.pod, holding);
                 self.ledger.commit();
             }
             record.stage = Stage::Resting;
             (record.parked_as, record.woken_as) = (None, None);
             *self.stats.of_stage(&record.stage) += 1;
-            self.pods.insert(uid.clone(), record);
+            self.pods.insert(record);
             self.move_to(&uid, to);
             self.reflect(&uid);
         }
         let culprit = culprit?;
         self.stats.quarantined += 1;
         let record = self.pods.get_mut(&culprit)?;
-        record.rejection = Some(Rejection::Quarantined);
+        record.rejection = Some(Box::new(Rejection::Quarantined));
         self.tally.tried(self.now, record);
         self.reports.held(self.now, &culprit, &record.report);
         Some(culprit)

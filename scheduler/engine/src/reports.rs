@@ -36,7 +36,7 @@ impl Default for EventQueue {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ReportState {
     /// Why it waits, and what it was promised.
-    pub written: Option<(Class, Option<NodeName>)>,
+    pub written: Option<Box<(Class, Option<NodeName>)>>,
     /// Being written now: the next one waits for its outcome.
     pub in_flight: bool,
     /// Something new came up meanwhile.
@@ -52,7 +52,7 @@ impl ReportState {
     }
 
     pub fn wrote(&mut self, now: Instant, told: (Class, Option<NodeName>)) {
-        self.written = Some(told);
+        self.written = Some(Box::new(told));
         self.in_flight = true;
         self.again = false;
         self.writes = self.writes.saturating_add(1);

@@ -164,7 +164,7 @@ impl Engine {
         for (kind, group) in snapshot.parked.groups() {
             for pod in group.pods.values() {
                 if let Some(record) = engine.pods.get_mut(pod) {
-                    record.parked_as = Some(kind.clone());
+                    record.parked_as = Some(Box::new(kind.clone()));
                 }
             }
         }
@@ -178,9 +178,8 @@ impl Engine {
 
     fn restore_pod(&mut self, mut record: Record) {
         let uid = record.pod.uid.clone();
-        self.uids.insert(record.pod.key.clone(), uid.clone());
         if let Some(holding) = &record.holding {
-            self.ledger.take(holding);
+            self.ledger.take(&record.pod, holding);
             self.ledger.commit();
         }
         if let Some(pod) = record.in_cluster() {
@@ -202,7 +201,7 @@ impl Engine {
             record.stage = Stage::Resting;
             *self.stats.of_stage(&record.stage) += 1;
         }
-        self.pods.insert(uid.clone(), record);
+        self.pods.insert(record);
         if stands {
             self.move_to(&uid, stage);
         }

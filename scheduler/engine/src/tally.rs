@@ -39,7 +39,7 @@ pub struct Tries {
     pub count: u32,
     pub first: Option<Instant>,
     /// Why an object held it the last time, and since when for that.
-    pub held: Option<(Cow<'static, str>, Instant)>,
+    pub held: Option<Box<(Cow<'static, str>, Instant)>>,
 }
 
 impl Tries {
@@ -49,8 +49,8 @@ impl Tries {
             return;
         };
         let why = rejection.cause.label();
-        if self.held.as_ref().is_none_or(|(before, _)| before != why) {
-            self.held = Some((why.into(), now));
+        if self.held.as_ref().is_none_or(|held| held.0 != why) {
+            self.held = Some(Box::new((why.into(), now)));
         }
     }
 }
@@ -176,8 +176,8 @@ impl Tally {
         let tries = &mut record.tries;
         tries.count = tries.count.saturating_add(1);
         tries.first.get_or_insert(now);
-        tries.rejected(now, record.rejection.as_ref());
-        let Some(rejection) = &record.rejection else { return };
+        tries.rejected(now, record.rejection.as_deref());
+        let Some(rejection) = record.rejection.as_deref() else { return };
         if !self.in_vain.contains_key(&record.pod.spec.profile) {
             self.in_vain.insert(record.pod.spec.profile.clone(), InVain::default());
         }

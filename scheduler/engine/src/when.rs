@@ -98,7 +98,7 @@ impl<T> Ending<'_, T> {
 impl Engine {
     /// `None` if the engine knows no such Pod.
     pub fn when(&self, pod: &ObjectKey, now_unix_s: i64) -> Option<Estimate> {
-        let record = self.pods.get(self.uids.get(pod)?)?;
+        let record = self.pods.named(pod)?;
         let spec = &record.pod.spec;
         if !record.stage.is_waiting() {
             let state = match &record.stage {

@@ -10,14 +10,15 @@ use crate::{Deletion, FeatureNames, Node, NodeImage, NodeName, ObjectKey, PodUid
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterNode {
     pub node: Node,
-    pub images: Vec<NodeImage>,
+    /// Nodes share what they say of an image: they have many, and most have the same.
+    pub images: Arc<[Arc<NodeImage>]>,
     /// `status.declaredFeatures`.
     pub declared_features: FeatureNames,
 }
 
 impl ClusterNode {
     pub fn new(node: Node) -> Self {
-        Self { node, images: Vec::new(), declared_features: FeatureNames::new() }
+        Self { node, images: Arc::default(), declared_features: FeatureNames::new() }
     }
 }
 

@@ -3,7 +3,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// Something in the Pod itself that keeps it from being placed: only a change of the Pod helps.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Hold {
     /// The Pod asks for something that this scheduler does not implement. It is
     /// never placed as if it had not asked.

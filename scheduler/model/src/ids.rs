@@ -34,6 +34,18 @@ macro_rules! string_id {
                 Self::new(text)
             }
         }
+
+        impl From<Arc<str>> for $name {
+            fn from(text: Arc<str>) -> Self {
+                Self(text)
+            }
+        }
+
+        impl From<$name> for Arc<str> {
+            fn from(id: $name) -> Self {
+                id.0
+            }
+        }
     };
 }
 

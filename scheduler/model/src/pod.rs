@@ -13,6 +13,7 @@ pub struct Pod {
     pub uid: PodUid,
     /// The version that `spec` was read from. A Binding of a Pod with references
     /// is conditioned on it, so that the annotations cannot change in between.
+    /// Empty for a Pod that is not ours to place: nobody asks for it.
     pub resource_version: Arc<str>,
     pub created_at_unix_s: i64,
     pub spec: Arc<PodSpec>,
@@ -63,14 +64,14 @@ pub enum Assignment {
     /// Another scheduler's to place. Only the Node that it was promised, if any, concerns us.
     Foreign,
     /// On a Node, whoever put it there.
-    Bound { node: NodeName, grant: Option<Grant> },
+    Bound { node: NodeName, grant: Option<Box<Grant>> },
     /// Succeeded or failed: it uses nothing any more.
     Finished,
 }
 
 /// What a Pod asks of the cluster. Two Pods with equal specs are interchangeable
 /// to the scheduler, but for their arrival.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PodSpec {
     /// `schedulerName`: by which profile it is placed.
     pub profile: Arc<str>,
@@ -90,7 +91,7 @@ impl PodSpec {
 }
 
 /// An object that a Pod refers to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Need {
     pub object: ObjectRef,
     /// Bandwidth to reserve. `None`: the object must be Ready with its floor met, no more.
@@ -103,7 +104,7 @@ impl Need {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum FailurePolicy {
     /// Wait in line until the floor can be met.
     #[default]

@@ -87,7 +87,8 @@ impl NodeBuilder {
     }
 
     pub fn image(mut self, name: &str, size_bytes: i64) -> Self {
-        self.0.images.push(NodeImage { names: vec![name.into()], size_bytes });
+        let image = NodeImage { names: vec![name.into()], size_bytes }.into();
+        self.0.images = self.0.images.iter().cloned().chain([image]).collect();
         self
     }
 

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use model::{ClusterNode, Effect, Node, NodeImage, NodeName, Quantity, Taint, resources};
 
 use super::labels;
@@ -20,7 +22,7 @@ pub(crate) fn node(wire: &WireNode) -> ClusterNode {
             pods_max: allocatable.get("pods").copied().map_or(0, Quantity::value),
             allocatable: resources(&allocatable),
         },
-        images: status.images.iter().map(image).collect(),
+        images: status.images.iter().map(image).map(Arc::new).collect(),
         declared_features: features.collect(),
     }
 }
@@ -79,7 +81,7 @@ mod tests {
         assert_eq!(node.allocatable.scalar("example.com/g"), 2);
         assert_eq!(node.taints[0].effect, Effect::NoExecute);
         assert_eq!((images[0].names.len(), images[0].size_bytes), (2, 1000));
-        assert_eq!(images[1], NodeImage { names: Vec::new(), size_bytes: 0 });
+        assert_eq!(*images[1], NodeImage { names: Vec::new(), size_bytes: 0 });
         assert!(declared_features.contains("F"));
     }
 

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crds::annotations::{EXPECTED_END, GRANT, RESULTS};
 use jiff::Timestamp;
@@ -23,7 +23,8 @@ pub(crate) fn pod(wire: &WirePod, served: &Served) -> Option<Pod> {
     let (uid, resource_version) = (metadata.uid.as_ref()?, metadata.resource_version.as_ref()?);
     let key = key(metadata);
     let created = metadata.creation_timestamp.as_ref();
-    let asked = if is_ours_to_place(&assignment) { asked(wire) } else { Asked::default() };
+    let is_ours = is_ours_to_place(&assignment);
+    let asked = if is_ours { asked(wire) } else { Asked::default() };
     let unscheduled = status.condition("PodScheduled").filter(|it| it.status == "False");
     Some(Pod {
         spec: Arc::new(PodSpec {
@@ -36,7 +37,11 @@ pub(crate) fn pod(wire: &WirePod, served: &Served) -> Option<Pod> {
         }),
         key,
         uid: PodUid::new(uid),
-        resource_version: resource_version.as_str().into(),
+        resource_version: if is_ours {
+            resource_version.as_str().into()
+        } else {
+            NO_VERSION.clone()
+        },
         created_at_unix_s: created.map_or(0, |time| time.0.as_second()),
         assignment,
         nominated_node: node_name(&status.nominated_node_name),
@@ -46,6 +51,9 @@ pub(crate) fn pod(wire: &WirePod, served: &Served) -> Option<Pod> {
         declared_end: declared_end(wire),
     })
 }
+
+/// One for all Pods whose version nobody asks for.
+static NO_VERSION: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from(""));
 
 fn is_ours_to_place(assignment: &Assignment) -> bool {
     matches!(assignment, Assignment::Waiting | Assignment::Gated { .. } | Assignment::Leaving)
@@ -89,7 +97,7 @@ fn assignment(wire: &WirePod, served: &Served) -> Option<Assignment> {
         let annotations = wire.metadata.annotations.as_ref();
         let annotations = annotations.filter(|_| served.has(&spec.scheduler_name));
         let grant = annotations.and_then(|annotations| annotations.get(GRANT));
-        let grant = grant.and_then(|text| parse_grant(text));
+        let grant = grant.and_then(|text| parse_grant(text)).map(Box::new);
         return Some(Assignment::Bound { node: NodeName::new(&spec.node_name), grant });
     }
     if !served.has(&spec.scheduler_name) {

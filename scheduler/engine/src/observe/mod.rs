@@ -146,8 +146,8 @@ impl Engine {
         }
         let verdict = self.gate(record.order, &record.pod.spec).err();
         if let (Some(verdict), Some(record)) = (verdict, self.pods.get_mut(uid)) {
-            record.rejection = Some(Rejection::Object(verdict));
-            record.tries.rejected(self.now, record.rejection.as_ref());
+            record.rejection = Some(Box::new(Rejection::Object(verdict)));
+            record.tries.rejected(self.now, record.rejection.as_deref());
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use model::{Assignment, Grant, Pod, PodUid};
+use model::{Assignment, Pod, PodUid};
 
 use crate::engine::Engine;
-use crate::ledger::{Holder, Holding};
+use crate::ledger::Holding;
 use crate::queue::Order;
 use crate::record::{Record, Stage};
 use crate::reports::ReportState;
@@ -18,7 +18,8 @@ impl Engine {
             return;
         }
         self.reopen(&pod.uid);
-        if let Some(earlier) = self.uids.get(&pod.key).filter(|uid| **uid != pod.uid).cloned() {
+        let named = self.pods.named(&pod.key).map(|record| &record.pod.uid);
+        if let Some(earlier) = named.filter(|uid| **uid != pod.uid).cloned() {
             self.pod_gone(&earlier);
         }
         let uid = pod.uid.clone();
@@ -27,16 +28,14 @@ impl Engine {
             return;
         }
         self.foreign_gone(&uid);
-        self.uids.insert(pod.key.clone(), uid.clone());
         let is_new = !self.pods.contains_key(&uid);
         if is_new {
             self.insert_record(&pod);
         }
         match pod.assignment.clone() {
             Assignment::Bound { node, grant } => {
-                let granted = grant.iter().flat_map(Grant::parts).cloned().collect();
-                let holder = Holder { uid: uid.clone(), key: pod.key.clone() };
-                self.pod_bound(pod, Holding { holder, node, granted });
+                let granted = grant.iter().flat_map(|grant| grant.parts()).cloned().collect();
+                self.pod_bound(pod, Holding { node, granted });
             }
             Assignment::Finished => self.pod_rests(pod, Stage::Finished),
             Assignment::Gated { .. } | Assignment::Leaving | Assignment::Foreign => {
@@ -65,7 +64,7 @@ impl Engine {
             tries: Tries::default(),
         };
         *self.stats.of_stage(&record.stage) += 1;
-        self.pods.insert(pod.uid.clone(), record);
+        self.pods.insert(record);
     }
 
     /// A Pod on a Node counts there, whoever put it there.
@@ -90,14 +89,15 @@ impl Engine {
         if let Some(known) = before.as_ref().filter(|_| is_known) {
             holding.granted.clone_from(&known.granted);
         }
-        record.pod = Arc::new(pod);
+        let pod = Arc::new(pod);
+        record.pod = pod.clone();
         record.holding = Some(holding.clone());
         if before.as_ref() != Some(&holding) {
             if let Some(before) = &before {
-                self.ledger.release(before);
+                self.ledger.release(&pod, before);
                 self.holdings_changed(before);
             }
-            self.ledger.take(&holding);
+            self.ledger.take(&pod, &holding);
             self.ledger.commit();
             self.holdings_changed(&holding);
         }
@@ -186,9 +186,6 @@ impl Engine {
         self.leave_for_good(uid, Stage::Finished);
         let Some(record) = self.pods.remove(uid) else { return };
         *self.stats.of_stage(&record.stage) -= 1;
-        if self.uids.get(&record.pod.key) == Some(uid) {
-            self.uids.remove(&record.pod.key);
-        }
         self.reports.forget(uid);
     }
 
@@ -227,10 +224,9 @@ impl Engine {
     }
 
     pub(crate) fn give_back(&mut self, uid: &PodUid) {
-        let Some(holding) = self.pods.get_mut(uid).and_then(|record| record.holding.take()) else {
-            return;
-        };
-        self.ledger.release(&holding);
+        let Some(record) = self.pods.get_mut(uid) else { return };
+        let Some(holding) = record.holding.take() else { return };
+        self.ledger.release(&record.pod, &holding);
         self.holdings_changed(&holding);
         self.reflect(uid);
         self.wake_after_release(&holding);

@@ -49,11 +49,10 @@ impl Ground {
         self.counters.counter(counted, &self.rows, cluster)
     }
 
-    /// Whether most names of places and images are of Nodes that are gone.
+    /// Whether most names of places are of Nodes that are gone.
     pub fn is_overgrown(&self) -> bool {
         let nodes = self.rows.nodes();
         self.topology.places() > PLACES_MIN + nodes * PLACES_PER_NODE_MAX
-            || self.images.is_overgrown()
     }
 
     /// Whether a Pod of at least this priority was promised a Node.
@@ -86,15 +85,15 @@ impl Ground {
             for pod in cluster.pods_on(name) {
                 self.counters.pod_moved(slot, pod, -1, cluster);
             }
+            self.images.remove(slot, &self.rows);
             self.rows.remove(name);
-            self.images.remove(slot);
             self.topology.put(slot, None);
             self.changed(slot, Changed::Node);
             return;
         };
         let is_counted = known.is_some_and(|slot| self.rows.is_put(slot));
         let slot = self.rows.put(node, cluster);
-        self.images.put(slot, node);
+        self.images.put(slot, node, &self.rows);
         self.topology.put(slot, Some(node));
         if !is_counted {
             for pod in cluster.pods_on(name) {

@@ -1,84 +1,117 @@
 //! Which Nodes have which container images.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use model::ClusterNode;
+use model::{ClusterNode, NodeImage, NodeName};
 
 use super::FixedMap;
 use super::rows::{Rows, Slot};
 
-/// Fewer names than this are not worth forgetting.
-const NAMES_MIN: usize = 1 << 14;
+type ImageId = usize;
 
 #[derive(Debug, Default)]
 pub(super) struct Images {
-    ids: FixedMap<Arc<str>, usize>,
-    holders: Vec<Vec<(Slot, i64)>>,
+    ids: FixedMap<Arc<NodeImage>, ImageId>,
+    all: Vec<Held>,
+    free: Vec<ImageId>,
+    /// Images that bear the name, most often one.
+    by_name: FixedMap<Arc<str>, Vec<ImageId>>,
     /// What each Node has, by its place.
-    on_node: Vec<Vec<(usize, i64)>>,
-    /// Names that no Node has any more.
-    forgotten: usize,
+    on_node: Vec<Arc<[Arc<NodeImage>]>>,
+}
+
+/// An image that some Node has.
+#[derive(Debug, Default)]
+struct Held {
+    slots: Vec<Slot>,
+    /// The first of those Nodes by name.
+    first: Option<NodeName>,
 }
 
 impl Images {
-    pub fn put(&mut self, slot: Slot, node: &ClusterNode) {
-        let mut names: Vec<(&Arc<str>, i64)> = Vec::new();
-        for image in &node.images {
+    pub fn put(&mut self, slot: Slot, node: &ClusterNode, rows: &Rows) {
+        if self.on_node.len() <= slot as usize {
+            self.on_node.resize(slot as usize + 1, Arc::default());
+        }
+        let before = std::mem::replace(&mut self.on_node[slot as usize], node.images.clone());
+        let after = &node.images;
+        if Arc::ptr_eq(&before, after) {
+            return;
+        }
+        for image in distinct(&before).filter(|image| !after.contains(image)) {
+            self.take_away(slot, image, rows);
+        }
+        for image in distinct(after).filter(|image| !before.contains(image)) {
+            self.add(slot, image, &node.node.name);
+        }
+    }
+
+    pub fn remove(&mut self, slot: Slot, rows: &Rows) {
+        let Some(images) = self.on_node.get_mut(slot as usize) else { return };
+        let images = std::mem::take(images);
+        for image in distinct(&images) {
+            self.take_away(slot, image, rows);
+        }
+    }
+
+    fn add(&mut self, slot: Slot, image: &Arc<NodeImage>, node: &NodeName) {
+        let Self { ids, all, free, by_name, .. } = self;
+        let id = *ids.entry(image.clone()).or_insert_with(|| {
+            let id = free.pop().unwrap_or_else(|| {
+                all.push(Held::default());
+                all.len() - 1
+            });
             for name in &image.names {
-                // The first one of a name counts.
-                if !names.iter().any(|(known, _)| *known == name) {
-                    names.push((name, image.size_bytes));
+                let bearers = by_name.entry(name.clone()).or_default();
+                if !bearers.contains(&id) {
+                    bearers.push(id);
+                }
+            }
+            id
+        });
+        let held = &mut all[id];
+        held.slots.push(slot);
+        if held.first.as_ref().is_none_or(|first| node < first) {
+            held.first = Some(node.clone());
+        }
+    }
+
+    fn take_away(&mut self, slot: Slot, image: &Arc<NodeImage>, rows: &Rows) {
+        let Some(id) = self.ids.get(image).copied() else { return };
+        let held = &mut self.all[id];
+        held.slots.retain(|holder| *holder != slot);
+        if held.first.as_ref() == rows.name(slot) {
+            held.first = held.slots.iter().filter_map(|slot| rows.name(*slot)).min().cloned();
+        }
+        if !held.slots.is_empty() {
+            return;
+        }
+        self.ids.remove(image);
+        self.free.push(id);
+        for name in &image.names {
+            if let Some(bearers) = self.by_name.get_mut(name) {
+                bearers.retain(|other| *other != id);
+                if bearers.is_empty() {
+                    self.by_name.remove(name);
                 }
             }
         }
-        let listed = names.iter().map(|(name, size)| (self.ids.get(*name).copied(), *size));
-        if self.is_same(slot, listed) {
-            return;
-        }
-        self.remove(slot);
-        if self.on_node.len() <= slot as usize {
-            self.on_node.resize(slot as usize + 1, Vec::new());
-        }
-        for (name, size) in names {
-            let next = self.holders.len();
-            let id = *self.ids.entry(name.clone()).or_insert(next);
-            if id == next {
-                self.holders.push(Vec::new());
-            }
-            // Nobody had it, but somebody once did.
-            self.forgotten -= usize::from(id != next && self.holders[id].is_empty());
-            self.holders[id].push((slot, size));
-            self.on_node[slot as usize].push((id, size));
-        }
     }
 
-    fn is_same(
-        &self,
-        slot: Slot,
-        listed: impl ExactSizeIterator<Item = (Option<usize>, i64)>,
-    ) -> bool {
-        let known = self.on_node.get(slot as usize).map_or(&[][..], Vec::as_slice);
-        let is_same = |((id, size), new): (&(usize, i64), _)| (Some(*id), *size) == new;
-        known.len() == listed.len() && known.iter().zip(listed).all(is_same)
+    fn bearers(&self, name: &Arc<str>) -> &[ImageId] {
+        self.by_name.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether most names that were ever seen, and many, are on no Node any more.
-    pub fn is_overgrown(&self) -> bool {
-        self.forgotten > NAMES_MIN && self.forgotten > self.holders.len() / 2
+    /// The Nodes that have an image of this name; some may come twice.
+    pub fn holders(&self, name: &Arc<str>) -> impl Iterator<Item = Slot> {
+        self.bearers(name).iter().flat_map(|id| self.all[*id].slots.iter().copied())
     }
 
-    pub fn remove(&mut self, slot: Slot) {
-        let Some(ids) = self.on_node.get_mut(slot as usize) else { return };
-        for (id, _) in std::mem::take(ids) {
-            self.holders[id].retain(|(holder, _)| *holder != slot);
-            self.forgotten += usize::from(self.holders[id].is_empty());
-        }
-    }
-
-    pub fn has(&self, slot: Slot, image: &Arc<str>) -> bool {
-        let Some(id) = self.ids.get(image) else { return false };
+    pub fn has(&self, slot: Slot, name: &Arc<str>) -> bool {
         let on_node = self.on_node.get(slot as usize);
-        on_node.is_some_and(|images| images.iter().any(|(it, _)| it == id))
+        self.by_name.contains_key(name)
+            && on_node.is_some_and(|images| images.iter().any(|it| it.names.contains(name)))
     }
 
     /// The size of the image, times the share of all Nodes that have it. As the oracle does it, the
@@ -88,12 +121,22 @@ impl Images {
         clippy::cast_possible_truncation,
         reason = "kube-scheduler multiplies as doubles too; the cast saturates"
     )]
-    pub fn spread_size(&self, image: &Arc<str>, rows: &Rows) -> i64 {
-        let Some(id) = self.ids.get(image) else { return 0 };
-        let holders = &self.holders[*id];
-        let first = holders.iter().min_by_key(|(slot, _)| rows.name(*slot));
-        let size_bytes = first.map_or(0, |(_, size)| *size);
-        let share = holders.len() as f64 / rows.nodes() as f64;
-        (size_bytes as f64 * share) as i64
+    pub fn spread_size(&self, name: &Arc<str>, rows: &Rows) -> i64 {
+        let bearers = self.bearers(name);
+        let first = bearers.iter().filter_map(|id| self.all[*id].first.as_ref()).min();
+        let first = first.and_then(|node| self.on_node.get(rows.slot_of(node)? as usize));
+        let image = first.and_then(|images| images.iter().find(|it| it.names.contains(name)));
+        let holders = match bearers {
+            [only] => self.all[*only].slots.len(),
+            _ => self.holders(name).collect::<BTreeSet<Slot>>().len(),
+        };
+        let share = holders as f64 / rows.nodes() as f64;
+        (image.map_or(0, |image| image.size_bytes) as f64 * share) as i64
     }
+}
+
+/// A Node may list an image twice.
+fn distinct(images: &[Arc<NodeImage>]) -> impl Iterator<Item = &Arc<NodeImage>> {
+    let is_first = |(place, image): &(usize, &Arc<NodeImage>)| !images[..*place].contains(image);
+    images.iter().enumerate().filter(is_first).map(|(_, image)| image)
 }

@@ -132,9 +132,10 @@ impl Statics {
             it.groups.clear();
             it.rejections.clear();
             it.of_node.resize(ground.rows.len(), GONE);
+            let images = it.key.images_by_slot(rules, ground);
             for (name, node) in &cluster.nodes {
                 if let Some(slot) = ground.rows.slot_of(name) {
-                    let verdict = it.verdict(slot, node, rules, ground);
+                    let verdict = it.verdict(node, rules, images[slot as usize]);
                     it.write(slot, verdict);
                 }
             }
@@ -170,7 +171,7 @@ impl Static {
         let node = ground.rows.name(slot).and_then(|name| cluster.nodes.get(name));
         match node {
             Some(node) => {
-                let verdict = self.verdict(slot, node, rules, ground);
+                let verdict = self.verdict(node, rules, self.key.images_on(slot, rules, ground));
                 self.write(slot, verdict);
             }
             None => self.of_node[slot as usize] = GONE,
@@ -185,10 +186,10 @@ impl Static {
         self.of_node[slot as usize] = number;
     }
 
-    fn verdict(&self, slot: Slot, node: &ClusterNode, rules: &Rules, ground: &Ground) -> Verdict {
+    fn verdict(&self, node: &ClusterNode, rules: &Rules, images: u32) -> Verdict {
         match self.rejects(node, rules) {
             Some(reasons) => Verdict::Rejected(reasons),
-            None => Verdict::Open(self.key.group(slot, node, rules, ground)),
+            None => Verdict::Open(self.key.group(node, rules, images)),
         }
     }
 
@@ -253,10 +254,10 @@ impl StaticKey {
         self.tolerations.iter().any(|toleration| toleration.tolerates(&cordon))
     }
 
-    fn group(&self, slot: Slot, node: &ClusterNode, rules: &Rules, ground: &Ground) -> Group {
+    fn group(&self, node: &ClusterNode, rules: &Rules, images: u32) -> Group {
         let of = &node.node;
         let mut group =
-            Group { taints: 0, preference: 0, images: 0, lacks_features: self.lacks(node, rules) };
+            Group { taints: 0, preference: 0, images, lacks_features: self.lacks(node, rules) };
         if rules.scores_by(Plugin::TaintToleration) {
             let unwanted = of.taints.iter().filter(|taint| {
                 taint.effect == Effect::PreferNoSchedule
@@ -269,12 +270,29 @@ impl StaticKey {
             group.preference =
                 added.saturating_add(self.node_affinity.preference(&of.name, &of.labels));
         }
-        if rules.scores_by(Plugin::ImageLocality) {
-            for (bit, image) in self.images.iter().take(IMAGES_MAX).enumerate() {
-                group.images |= u32::from(ground.images.has(slot, image)) << bit;
+        group
+    }
+
+    /// The images that make a difference, with their bits.
+    fn scored_images(&self, rules: &Rules) -> impl Iterator<Item = (usize, &Arc<str>)> {
+        let images = self.images.iter().take(IMAGES_MAX).enumerate();
+        images.filter(|_| rules.scores_by(Plugin::ImageLocality))
+    }
+
+    fn images_on(&self, slot: Slot, rules: &Rules, ground: &Ground) -> u32 {
+        let there = |(bit, image)| u32::from(ground.images.has(slot, image)) << bit;
+        self.scored_images(rules).map(there).fold(0, std::ops::BitOr::bitor)
+    }
+
+    /// The same of all Nodes, from the images' side: most are on few of them.
+    fn images_by_slot(&self, rules: &Rules, ground: &Ground) -> Vec<u32> {
+        let mut by_slot = vec![0; ground.rows.len()];
+        for (bit, image) in self.scored_images(rules) {
+            for slot in ground.images.holders(image) {
+                by_slot[slot as usize] |= 1 << bit;
             }
         }
-        group
+        by_slot
     }
 
     fn lacks(&self, node: &ClusterNode, rules: &Rules) -> bool {

@@ -219,7 +219,7 @@ fn an_edit_of_a_bound_pod_never_changes_its_grant() {
     world.corridor(c1());
     world.see(asks("p1", 60).build());
     world.bind_all();
-    for grant in [None, Some(Grant::default())] {
+    for grant in [None, Some(Box::new(Grant::default()))] {
         let bound = Assignment::Bound { node: "n0".into(), grant };
         world.see(asks("p1", 60).assigned(bound).build());
         assert_eq!(world.engine.reserved(&corridor("c1")), Some(Amount::from_whole(60)));
@@ -230,7 +230,7 @@ fn an_edit_of_a_bound_pod_never_changes_its_grant() {
 fn grants_of_bound_pods_are_the_ledger_after_a_restart() {
     let mut world = World::with_nodes(5);
     let granted = Granted { uid: "uid-c1".into(), amount: Amount::from_whole(70) };
-    let grant = Some(Grant { corridor: Some(granted), bundle: None });
+    let grant = Some(Box::new(Grant { corridor: Some(granted), bundle: None }));
     let bound = Assignment::Bound { node: "n3".into(), grant };
     world.see(PodBuilder::new("old").assigned(bound.clone()).build());
     world.corridor(c1());

@@ -190,7 +190,7 @@ impl History {
 
     fn reassign(&mut self, number: u8, assignment: Assignment) {
         let name = format!("p{number}");
-        if self.world.engine.uids.contains_key(&key(&name)) {
+        if self.world.engine.pods.named(&key(&name)).is_some() {
             let pod = PodBuilder::new(&name).uid(&self.uid(number)).assigned(assignment);
             self.world.see(pod.build());
         }
@@ -337,9 +337,9 @@ impl History {
             Stage::Active,
             Stage::Backoff,
             Stage::Parked,
-            Stage::InLine(object(0)),
+            Stage::InLine(Box::new(object(0))),
             Stage::Held,
-            Stage::Aside(object(0)),
+            Stage::Aside(Box::new(object(0))),
             Stage::Binding { outcome_unclear: false },
             Stage::Bound("n".into()),
         ]

@@ -31,10 +31,10 @@ impl World {
         let twin = self.twin.as_ref().unwrap();
         assert_eq!(json(&twin.snapshot()), json(&self.engine.snapshot()));
         assert_eq!(twin.cluster, self.engine.cluster);
-        assert_eq!(twin.uids, self.engine.uids);
         assert_eq!(twin.stats(), self.engine.stats());
         assert_eq!(twin.poll_timeout(), self.engine.poll_timeout());
-        for pod in self.engine.uids.keys() {
+        for record in self.engine.pods.values() {
+            let pod = &record.pod.key;
             assert_eq!(twin.explain(pod), self.engine.explain(pod));
         }
     }

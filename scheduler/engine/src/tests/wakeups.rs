@@ -250,7 +250,8 @@ impl History {
 
     fn parked(&self) -> Vec<(PodUid, ParkKey)> {
         let pods = self.world.engine.pods.sorted().into_iter();
-        pods.filter_map(|(uid, record)| Some((uid.clone(), record.parked_as.clone()?))).collect()
+        pods.filter_map(|(uid, record)| Some((uid.clone(), record.parked_as.as_deref()?.clone())))
+            .collect()
     }
 }
 

@@ -163,7 +163,7 @@ impl Engine {
             group.awake = Some(pod.clone());
         }
         if let Some(record) = self.pods.get_mut(&pod) {
-            record.woken_as = Some(kind.clone());
+            record.woken_as = Some(Box::new(kind.clone()));
         }
         self.wake(&pod);
     }

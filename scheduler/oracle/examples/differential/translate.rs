@@ -66,7 +66,7 @@ fn node(node: &Value) -> ClusterNode {
         names: texts(&image["names"]).collect(),
         size_bytes: int(&image["sizeBytes"]),
     };
-    translated.images = items(&status["images"]).iter().map(image).collect();
+    translated.images = items(&status["images"]).iter().map(image).map(Into::into).collect();
     translated.declared_features = texts(&status["declaredFeatures"]).collect();
     translated
 }

@@ -34,7 +34,7 @@ fn break_the_ledger(chaos: &mut Chaos) {
     for number in [1, 2] {
         let mut pod = chaos.pod(1_000_000 + number);
         let granted = Granted { uid: "corridor-uid".into(), amount: Amount::MAX };
-        let grant = Some(Grant { corridor: Some(granted), bundle: None });
+        let grant = Some(Box::new(Grant { corridor: Some(granted), bundle: None }));
         pod.assignment = Assignment::Bound { node: "n1".into(), grant };
         chaos.handle(Event::PodSeen(pod));
     }

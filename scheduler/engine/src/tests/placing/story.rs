@@ -145,10 +145,13 @@ impl Story {
             allocatable,
             pods_max: [3, 110][usize::from(!self.one_in(8))],
         });
-        for image in ["app:1", "db:2"] {
-            if self.one_in(2) {
+        // The last is another image that bears the first one's name, too.
+        for names in [vec!["app:1"], vec!["db:2"], vec!["other:9", "app:1"]] {
+            if self.one_in(1 + names.len()) {
                 let size_bytes = [40 << 20, 900 << 20][self.below(2)];
-                node.images.push(NodeImage { names: vec![image.into()], size_bytes });
+                let names = names.into_iter().map(Into::into).collect();
+                let image = Arc::new(NodeImage { names, size_bytes });
+                node.images = node.images.iter().cloned().chain([image]).collect();
             }
         }
         if self.one_in(2) {

@@ -1,0 +1,116 @@
+//! One copy of what many objects say alike: the Pods of a Deployment ask for the same, and most Nodes have the same
+//! labels and images.
+
+use std::collections::HashSet;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use model::{Assignment, ClusterNode, Labels, NodeImage, NodeName, Pod, PodSpec};
+
+/// It keeps what somebody else keeps, too: the rest goes when there is as much of it.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    texts: Pool<str>,
+    specs: Pool<PodSpec>,
+    images: Pool<NodeImage>,
+    image_lists: Pool<[Arc<NodeImage>]>,
+}
+
+impl Shared {
+    pub fn pod(&mut self, mut pod: Pod) -> Pod {
+        pod.key.namespace = self.texts.share(pod.key.namespace);
+        if let Assignment::Bound { node, .. } = &mut pod.assignment {
+            *node = NodeName::from(self.texts.share(node.clone().into()));
+        }
+        pod.spec = match self.specs.known(&pod.spec) {
+            Some(known) => known,
+            None => self.new_spec(Arc::unwrap_or_clone(pod.spec)),
+        };
+        pod
+    }
+
+    fn new_spec(&mut self, mut spec: PodSpec) -> Arc<PodSpec> {
+        spec.namespace = self.texts.share(spec.namespace);
+        spec.profile = self.texts.share(spec.profile);
+        let shape = Arc::make_mut(&mut spec.shape);
+        shape.labels = self.labels(std::mem::take(&mut shape.labels));
+        shape.node_selector = self.labels(std::mem::take(&mut shape.node_selector));
+        self.specs.share(Arc::new(spec))
+    }
+
+    pub fn node(&mut self, mut node: ClusterNode) -> ClusterNode {
+        node.node.labels = self.labels(std::mem::take(&mut node.node.labels));
+        node.node.name = NodeName::from(self.texts.share(node.node.name.into()));
+        let images = node.images.iter().cloned().map(|image| self.images.share(image)).collect();
+        node.images = self.image_lists.share(images);
+        node
+    }
+
+    fn labels(&mut self, labels: Labels) -> Labels {
+        let pairs = labels.into_iter();
+        pairs.map(|(key, value)| (self.texts.share(key), self.texts.share(value))).collect()
+    }
+}
+
+/// Fewer than this are not worth looking through.
+const SWEEP_MIN: usize = 1_024;
+
+#[derive(Debug)]
+pub(crate) struct Pool<T: ?Sized> {
+    known: HashSet<Arc<T>>,
+    /// With so many, those that nobody else keeps are dropped: the work is shared among those that came since the
+    /// last time, and there are never more than twice as many as are in use.
+    sweep_at: usize,
+}
+
+impl<T: ?Sized> Default for Pool<T> {
+    fn default() -> Self {
+        Self { known: HashSet::new(), sweep_at: SWEEP_MIN }
+    }
+}
+
+impl<T: ?Sized + Eq + Hash> Pool<T> {
+    fn known(&self, value: &T) -> Option<Arc<T>> {
+        self.known.get(value).cloned()
+    }
+
+    pub fn share(&mut self, value: Arc<T>) -> Arc<T> {
+        if let Some(known) = self.known(&value) {
+            return known;
+        }
+        if self.known.len() >= self.sweep_at {
+            self.known.retain(|it| Arc::strong_count(it) > 1);
+            self.known.shrink_to_fit();
+            self.sweep_at = SWEEP_MIN.max(2 * self.known.len());
+        }
+        self.known.insert(value.clone());
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equals_are_one_and_others_are_not() {
+        let mut pool = Pool::<str>::default();
+        let (one, same, other) =
+            (pool.share("a".into()), pool.share("a".into()), pool.share("b".into()));
+        assert!(Arc::ptr_eq(&one, &same) && !Arc::ptr_eq(&one, &other));
+    }
+
+    #[test]
+    fn what_nobody_keeps_any_more_is_dropped() {
+        let mut pool = Pool::<str>::default();
+        let kept: Vec<Arc<str>> =
+            (0..100).map(|number| pool.share(format!("kept-{number}").into())).collect();
+        for number in 0..20 * SWEEP_MIN {
+            pool.share(number.to_string().into());
+        }
+        assert!(pool.known.len() <= 2 * SWEEP_MIN, "{}", pool.known.len());
+        for text in &kept {
+            assert!(Arc::ptr_eq(text, &pool.share(text.as_ref().into())));
+        }
+    }
+}
