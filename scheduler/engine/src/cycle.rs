@@ -204,19 +204,18 @@ impl Engine {
         }
     }
 
-    /// The limit that the Pod exceeds with what has just been taken for it, if any. Counted from the
+    /// The limit that the Pod exceeds with what has just been taken for it, if any. Counted beside the
     /// Pods, not by the rules that have let it pass.
     fn exceeded(&self, node: &NodeName, pod: &Pod, objects: &[Reservable]) -> Option<String> {
         let has = &self.cluster.nodes.get(node)?.node;
         let asked = &pod.spec.shape.requests.asked;
-        let (mut pods, mut held) = (1, asked.clone());
-        for other in self.cluster.pods_on(node) {
-            pods += 1;
-            held.add(&other.requests.held);
-        }
-        let is_over = pods > has.pods_max
-            || asked.cpu_milli > 0 && held.cpu_milli > has.allocatable.cpu_milli
-            || asked.memory_bytes > 0 && held.memory_bytes > has.allocatable.memory_bytes;
+        let held = self.cluster.held_on(node);
+        let is_too_much = |asked: i64, held: i128, has: i64| {
+            asked > 0 && held + i128::from(asked) > i128::from(has)
+        };
+        let is_over = held.pods >= has.pods_max
+            || is_too_much(asked.cpu_milli, held.cpu_milli, has.allocatable.cpu_milli)
+            || is_too_much(asked.memory_bytes, held.memory_bytes, has.allocatable.memory_bytes);
         if is_over && self.rules_of(&pod.spec.profile).filters_by(Plugin::NodeResourcesFit) {
             return Some(format!("the allocatable resources of node {node}"));
         }

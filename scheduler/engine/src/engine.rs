@@ -264,11 +264,12 @@ impl Engine {
         if self.trying.as_ref() == Some(uid) && !matches!(to, Stage::Active | Stage::Backoff) {
             self.tally.tried(self.now, record);
         }
-        let (order, spec) = (record.order, record.pod.spec.clone());
-        let namespace = spec.namespace.clone();
+        let order = record.order;
+        let pod = record.pod.clone();
+        let spec = &pod.spec;
         let amount = |of: &ObjectRef| spec.need_of(of).map(Need::reserves).unwrap_or_default();
         match from {
-            Stage::Active => self.active.remove(uid),
+            Stage::Active => self.active.remove(order),
             Stage::Backoff => self.backoff.remove(uid),
             Stage::Parked => {
                 if let Some(kind) = record.parked_as.take() {
@@ -277,14 +278,14 @@ impl Engine {
             }
             Stage::InLine(object) | Stage::Aside(object) => {
                 let amount = amount(&object);
-                self.objects.with_line(&object, |line| line.leave(&namespace, order, amount));
+                self.objects.with_line(&object, |line| line.leave(&spec.namespace, order, amount));
             }
             Stage::Resting
             | Stage::Finished
             | Stage::Held
             | Stage::Reporting
             | Stage::Binding { .. }
-            | Stage::Bound(_) => {}
+            | Stage::Bound => {}
         }
         match to {
             Stage::Active => self.active.push(uid.clone(), order),
@@ -292,7 +293,8 @@ impl Engine {
             Stage::Parked => self.park(uid),
             Stage::InLine(object) => {
                 let (amount, uid) = (amount(&object), uid.clone());
-                self.objects.with_line(&object, |line| line.join(&namespace, order, amount, uid));
+                self.objects
+                    .with_line(&object, |line| line.join(&spec.namespace, order, amount, uid));
             }
             Stage::Aside(object) => {
                 let wake = match record.rejection.as_deref().map(Rejection::wake_on) {
@@ -307,7 +309,7 @@ impl Engine {
             | Stage::Held
             | Stage::Reporting
             | Stage::Binding { .. }
-            | Stage::Bound(_) => {}
+            | Stage::Bound => {}
         }
     }
 

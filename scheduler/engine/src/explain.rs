@@ -103,7 +103,7 @@ impl Engine {
             explanation.preemption = None;
             explanation.wakes_on.clear();
             explanation.message = match (&record.stage, &record.pod.assignment) {
-                (Stage::Bound(node), _) => format!("bound to {node}"),
+                (Stage::Bound, _) => format!("bound to {}", record.node_name()),
                 (_, Assignment::Gated { gates }) => {
                     explanation.wakes_on.push("its scheduling gates are removed".to_owned());
                     let reason = format!("waits for its scheduling gates: {}", gates.join(", "));

@@ -14,7 +14,7 @@ use model::{Amount, Granted, NodeName, ObjectKey, ObjectUid, Pod, PodUid};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Holding {
     pub node: NodeName,
-    pub granted: Vec<Granted>,
+    pub granted: Box<[Granted]>,
 }
 
 /// Who holds it.

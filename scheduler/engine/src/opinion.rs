@@ -80,7 +80,7 @@ impl Engine {
 
     /// Whether the Pod is known to be on a Node.
     pub fn is_bound(&self, uid: &PodUid) -> bool {
-        self.pods.get(uid).is_some_and(|record| matches!(record.stage, Stage::Bound(_)))
+        self.pods.get(uid).is_some_and(|record| matches!(record.stage, Stage::Bound))
     }
 }
 

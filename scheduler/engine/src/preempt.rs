@@ -140,7 +140,8 @@ impl Engine {
             record.stage.is_waiting() && record.nominated.as_ref() == Some(&eviction.node)
         });
         let still_there = self.pods.get(victim).is_some_and(|record| {
-            record.stage == Stage::Bound(eviction.node.clone())
+            record.stage == Stage::Bound
+                && record.holding.as_ref().is_some_and(|it| it.node == eviction.node)
                 && record.pod.deletion == Deletion::None
         });
         let next = match step {

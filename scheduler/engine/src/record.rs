@@ -57,6 +57,11 @@ impl Record {
         })
     }
 
+    /// The Node that it is on; nothing if there is none.
+    pub fn node_name(&self) -> &str {
+        self.holding.as_ref().map_or("", |holding| holding.node.as_str())
+    }
+
     /// The Node that it is on, or else the one that it waits for.
     fn place(&self) -> Option<(Option<&NodeName>, Option<&NodeName>)> {
         let node = self.holding.as_ref().map(|holding| &holding.node);
@@ -116,7 +121,7 @@ pub(crate) enum Stage {
     Binding {
         outcome_unclear: bool,
     },
-    Bound(NodeName),
+    Bound,
 }
 
 impl Stage {
@@ -129,12 +134,12 @@ impl Stage {
             Self::Parked | Self::InLine(_) | Self::Aside(_) | Self::Held => "unschedulable",
             Self::Binding { outcome_unclear: false } => "binding",
             Self::Binding { outcome_unclear: true } => "binding, outcome unclear",
-            Self::Bound(_) => "bound",
+            Self::Bound => "bound",
         }
     }
 
     /// Whether the Pod waits to be placed.
     pub fn is_waiting(&self) -> bool {
-        !matches!(self, Self::Resting | Self::Finished | Self::Binding { .. } | Self::Bound(_))
+        !matches!(self, Self::Resting | Self::Finished | Self::Binding { .. } | Self::Bound)
     }
 }

@@ -54,7 +54,7 @@ impl Engine {
             }
             let to = match record.stage {
                 _ if is_culprit => Stage::Held,
-                Stage::Binding { .. } | Stage::Bound(_) | Stage::Resting | Stage::Finished => {
+                Stage::Binding { .. } | Stage::Bound | Stage::Resting | Stage::Finished => {
                     record.stage.clone()
                 }
                 _ => Stage::Active,

@@ -157,7 +157,7 @@ impl Engine {
         }
         for (uid, shown) in snapshot.shown_otherwise {
             match shown {
-                Some(pod) => engine.cluster.insert_pod(Arc::unwrap_or_clone(pod)),
+                Some(pod) => engine.cluster.insert_pod(pod),
                 None => engine.cluster.remove_pod(&uid),
             };
         }
@@ -194,7 +194,7 @@ impl Engine {
             | Stage::Held
             | Stage::Reporting
             | Stage::Binding { .. }
-            | Stage::Bound(_) => false,
+            | Stage::Bound => false,
         };
         let stage = record.stage.clone();
         if stands {

@@ -44,7 +44,7 @@ impl Stats {
             Stage::Aside(_) => &mut self.aside,
             Stage::Held => &mut self.held,
             Stage::Binding { .. } => &mut self.binding,
-            Stage::Bound(_) => &mut self.bound,
+            Stage::Bound => &mut self.bound,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What the Nodes say of a Pod: the rules of kube-scheduler, asked for one Pod at a time.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use model::{ClusterPod, NodeName, PodSpec, PodUid, Reach, Reservable};
 use oracle::{
@@ -39,16 +40,17 @@ impl Engine {
     /// Brings what the cluster shows of a Pod in line with what is known of it: the only way in
     /// which a Pod of ours comes to a Node, leaves it, or is promised one.
     pub(crate) fn reflect(&mut self, uid: &PodUid) {
-        let wanted = self.pods.get(uid).and_then(Record::in_cluster);
-        let before = self.cluster.pods().get(uid).cloned();
-        if before.as_deref() == wanted.as_ref() {
+        let (record, shown) = (self.pods.get(uid), self.cluster.pods().get(uid).map(|pod| &**pod));
+        if record.map_or(shown.is_none(), |record| record.is_shown_as(shown)) {
             return;
         }
-        match wanted.clone() {
-            Some(pod) => self.cluster.insert_pod(pod),
+        let after = record.and_then(Record::in_cluster).map(Arc::new);
+        let before = match &after {
+            Some(pod) => self.cluster.insert_pod(pod.clone()),
             None => self.cluster.remove_pod(uid),
         };
-        self.cluster_changed(Change::Pod { before: before.as_deref(), after: wanted.as_ref() });
+        let (before, after) = (before.as_deref(), after.as_deref());
+        self.cluster_changed(Change::Pod { before, after });
     }
 
     /// The Pod of this kind as the rules see it, with what it refers to as it is now.

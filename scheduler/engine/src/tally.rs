@@ -85,7 +85,7 @@ impl Queue {
             | Stage::Finished
             | Stage::Reporting
             | Stage::Binding { .. }
-            | Stage::Bound(_) => None,
+            | Stage::Bound => None,
         }
     }
 }

@@ -178,7 +178,7 @@ impl PodBuilder {
             spec: Arc::new(self.spec),
             assignment: self.assignment,
             condition_message: None,
-            declared_end: self.declared_end,
+            declared_end: self.declared_end.map(Box::new),
             nominated_node: self.nominated_node,
             started_at_unix_s: None,
             deletion: self.deletion,

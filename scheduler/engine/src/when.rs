@@ -102,7 +102,7 @@ impl Engine {
         let spec = &record.pod.spec;
         if !record.stage.is_waiting() {
             let state = match &record.stage {
-                Stage::Bound(node) => format!("it is bound to {node}"),
+                Stage::Bound => format!("it is bound to {}", record.node_name()),
                 stage => format!("it is {}", stage.name()),
             };
             return Some(Estimate::unknown(state));

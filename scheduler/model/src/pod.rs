@@ -26,7 +26,7 @@ pub struct Pod {
     /// The message of the Pod's `PodScheduled=False` condition, if it has one:
     /// a restarted scheduler does not write the same again.
     pub condition_message: Option<Arc<str>>,
-    pub declared_end: Option<DeclaredEnd>,
+    pub declared_end: Option<Box<DeclaredEnd>>,
 }
 
 /// When a Pod says that it will have ended.

@@ -19,7 +19,7 @@ pub struct Cluster {
     pub nodes: BTreeMap<NodeName, ClusterNode>,
     pods: ByUid,
     /// The same Pods by the Node that they are on, which need not exist, in the order of their UIDs.
-    on_node: HashMap<NodeName, Vec<Arc<ClusterPod>>, FixedState>,
+    on_node: HashMap<NodeName, OnNode, FixedState>,
     /// The same Pods, those that wait.
     waiting: BTreeMap<PodUid, Arc<ClusterPod>>,
     /// The same Pods, those on Nodes that keep others away: they concern every Pod that is decided.
@@ -31,6 +31,30 @@ pub struct Cluster {
     pub services: BTreeMap<ObjectKey, Labels>,
     /// The selectors of controllers, by namespace: default spreading counts the Pods of the same.
     pub owners: BTreeMap<(Arc<str>, Owner), LabelSelector>,
+}
+
+/// The Pods on one Node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct OnNode {
+    pods: Vec<Arc<ClusterPod>>,
+    held: Held,
+}
+
+/// What the Pods on a Node hold together, exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    pub pods: i64,
+    pub cpu_milli: i128,
+    pub memory_bytes: i128,
+}
+
+impl Held {
+    fn count(&mut self, pod: &ClusterPod, sign: i8) {
+        let held = &pod.requests.held;
+        self.pods += i64::from(sign);
+        self.cpu_milli += i128::from(held.cpu_milli) * i128::from(sign);
+        self.memory_bytes += i128::from(held.memory_bytes) * i128::from(sign);
+    }
 }
 
 impl Cluster {
@@ -53,14 +77,16 @@ impl Cluster {
     }
 
     /// Puts the Pod where it says, and no longer where it was. Returns it as it was.
-    pub fn insert_pod(&mut self, pod: ClusterPod) -> Option<Arc<ClusterPod>> {
+    pub fn insert_pod(&mut self, pod: impl Into<Arc<ClusterPod>>) -> Option<Arc<ClusterPod>> {
+        let pod = pod.into();
         let before = self.remove_pod(&pod.uid);
-        let (uid, pod) = (pod.uid.clone(), Arc::new(pod));
+        let uid = pod.uid.clone();
         match &pod.node {
             Some(node) => {
                 let on_node = self.on_node.entry(node.clone()).or_default();
-                let place = on_node.partition_point(|other| other.uid < uid);
-                on_node.insert(place, pod.clone());
+                let place = on_node.pods.partition_point(|other| other.uid < uid);
+                on_node.pods.insert(place, pod.clone());
+                on_node.held.count(&pod, 1);
             }
             None => drop(self.waiting.insert(uid.clone(), pod.clone())),
         }
@@ -79,8 +105,9 @@ impl Cluster {
             return Some(pod);
         };
         if let Some(on_node) = self.on_node.get_mut(node) {
-            on_node.retain(|other| other.uid != *uid);
-            if on_node.is_empty() {
+            on_node.pods.retain(|other| !Arc::ptr_eq(other, &pod));
+            on_node.held.count(&pod, -1);
+            if on_node.pods.is_empty() {
                 self.on_node.remove(node);
             }
         }
@@ -95,7 +122,7 @@ impl Cluster {
     pub fn placed(&self) -> impl Iterator<Item = (&ClusterPod, &ClusterNode)> {
         let on_nodes =
             self.nodes.iter().filter_map(|(name, node)| Some((node, self.on_node.get(name)?)));
-        on_nodes.flat_map(|(node, on_node)| on_node.iter().map(move |pod| (&**pod, node)))
+        on_nodes.flat_map(|(node, on_node)| on_node.pods.iter().map(move |pod| (&**pod, node)))
     }
 
     /// The same for those that keep others away.
@@ -105,7 +132,12 @@ impl Cluster {
     }
 
     pub fn pods_on(&self, node: &NodeName) -> impl Iterator<Item = &ClusterPod> {
-        self.on_node.get(node).into_iter().flatten().map(|pod| &**pod)
+        self.on_node.get(node).into_iter().flat_map(|it| &it.pods).map(|pod| &**pod)
+    }
+
+    /// What the Pods on the Node hold together.
+    pub fn held_on(&self, node: &NodeName) -> Held {
+        self.on_node.get(node).map_or(Held::default(), |it| it.held)
     }
 
     /// Waiting Pods that were promised the Node.

@@ -48,7 +48,7 @@ pub(crate) fn pod(wire: &WirePod, served: &Served) -> Option<Pod> {
         started_at_unix_s: status.start_time.as_ref().map(|time| time.0.as_second()),
         deletion: deletion(wire),
         condition_message: unscheduled.map(|condition| condition.message.as_str().into()),
-        declared_end: declared_end(wire),
+        declared_end: declared_end(wire).map(Box::new),
     })
 }
 

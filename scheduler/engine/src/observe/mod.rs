@@ -97,7 +97,7 @@ impl Engine {
         };
         record.failures = 0;
         let pod = record.pod.clone();
-        self.move_to(uid, Stage::Bound(node.clone()));
+        self.move_to(uid, Stage::Bound);
         self.forget_in_line(uid);
         let report = Report::Scheduled { pod: pod.key.clone(), uid: uid.clone(), node };
         self.reports.scheduled(report, self.config.events);

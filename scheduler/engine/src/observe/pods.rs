@@ -79,14 +79,9 @@ impl Engine {
         let before = record.holding.take();
         let mut holding = seen;
         // Also while the reply to its Binding is still awaited: what was decided is what was granted.
-        let is_known = match &record.stage {
-            Stage::Bound(node) => *node == holding.node,
-            Stage::Binding { .. } => {
-                before.as_ref().is_some_and(|before| before.node == holding.node)
-            }
-            _ => false,
-        };
-        if let Some(known) = before.as_ref().filter(|_| is_known) {
+        let is_placed = matches!(record.stage, Stage::Bound | Stage::Binding { .. });
+        let known = before.as_ref().filter(|before| is_placed && before.node == holding.node);
+        if let Some(known) = known {
             holding.granted.clone_from(&known.granted);
         }
         let pod = Arc::new(pod);
@@ -101,7 +96,7 @@ impl Engine {
             self.ledger.commit();
             self.holdings_changed(&holding);
         }
-        self.move_to(&uid, Stage::Bound(holding.node.clone()));
+        self.move_to(&uid, Stage::Bound);
         self.reflect(&uid);
         if let Some(before) = before.filter(|before| *before != holding) {
             self.wake_after_release(&before);
@@ -113,7 +108,7 @@ impl Engine {
         let uid = pod.uid.clone();
         let settled = matches!(
             self.stage_of(&uid),
-            Some(Stage::Bound(_) | Stage::Binding { .. } | Stage::Finished)
+            Some(Stage::Bound | Stage::Binding { .. } | Stage::Finished)
         );
         if settled && to == Stage::Resting {
             // An older sight of a Pod that we know to be bound, or that may be any moment. If
@@ -134,7 +129,7 @@ impl Engine {
         match record.stage {
             // Neither an assignment nor an end is ever taken back: this sight is older than
             // our knowledge.
-            Stage::Bound(_) | Stage::Finished => return,
+            Stage::Bound | Stage::Finished => return,
             Stage::Binding { .. } => {
                 self.update_while_binding(pod);
                 return;

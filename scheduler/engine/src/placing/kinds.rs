@@ -11,6 +11,7 @@ use super::View;
 use super::asks::Asks;
 use super::constraints::Constraints;
 use super::log::Position;
+use super::refusal::WhyNowhere;
 use super::standing::Standing;
 use super::statics::{IMAGES_MAX, StaticId, Statics};
 
@@ -26,6 +27,14 @@ pub(crate) struct KindKey {
 }
 
 impl KindKey {
+    /// `None` for what refers to objects: where they can be used changes.
+    fn address(&self) -> Option<Address> {
+        let Self { profile, namespace, shape, reach } = self;
+        let address =
+            [Arc::as_ptr(profile).addr(), Arc::as_ptr(namespace).addr(), Arc::as_ptr(shape).addr()];
+        reach.is_empty().then_some(address)
+    }
+
     /// The Pod as the rules see it.
     pub fn as_pod(&self) -> ClusterPod {
         let mut pod = ClusterPod::new(ObjectKey::new(&self.namespace, ""), PodUid::new(""));
@@ -52,13 +61,22 @@ pub(super) struct Kind {
     pub used_at: u64,
     /// How often Services and controllers had changed when it was made.
     pub selectors_at: u64,
+    /// Why it fitted nowhere, and when that was found: many Pods of a kind wait for the same.
+    pub nowhere: Option<(Position, WhyNowhere)>,
 }
+
+/// Where the parts of a key are in memory. Most Pods of a kind share them, and then nothing else is looked at.
+type Address = [usize; 3];
+/// So many addresses for each kind: Pods that share nothing must not fill the memory.
+const ADDRESSES_PER_KIND_MAX: usize = 4;
 
 #[derive(Debug, Default)]
 pub(super) struct Kinds {
     ids: FixedMap<KindKey, KindId>,
     /// `None`: only the oracle knows what to make of it.
     all: Vec<Option<Kind>>,
+    /// The key is kept with it, so that nothing else comes to lie there.
+    by_address: FixedMap<Address, (KindKey, KindId)>,
 }
 
 impl Kinds {
@@ -73,12 +91,22 @@ impl Kinds {
         ground: &mut Ground,
         statics: &mut Statics,
     ) -> KindId {
-        if let Some(id) = self.ids.get(key) {
+        let address = key.address();
+        if let Some((_, id)) = address.and_then(|address| self.by_address.get(&address)) {
             return *id;
         }
-        self.all.push(Kind::new(key, view, ground, statics));
-        self.ids.insert(key.clone(), self.all.len() - 1);
-        self.all.len() - 1
+        let id = self.ids.get(key).copied().unwrap_or_else(|| {
+            self.all.push(Kind::new(key, view, ground, statics));
+            self.ids.insert(key.clone(), self.all.len() - 1);
+            self.all.len() - 1
+        });
+        if let Some(address) = address {
+            if self.by_address.len() >= ADDRESSES_PER_KIND_MAX * self.all.len() {
+                self.by_address.clear();
+            }
+            self.by_address.insert(address, (key.clone(), id));
+        }
+        id
     }
 
     pub fn get(&self, id: KindId) -> Option<&Kind> {
@@ -121,6 +149,7 @@ impl Kind {
             is_known: false,
             used_at: 0,
             selectors_at: ground.selectors_changes,
+            nowhere: None,
             pod,
         })
     }

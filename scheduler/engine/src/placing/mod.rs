@@ -179,6 +179,7 @@ impl Placing {
         kind.used_at = *questions;
         if kind.selectors_at != ground.selectors_changes {
             kind.selectors_at = ground.selectors_changes;
+            kind.nowhere = None;
             if kind.constraints.has_other_siblings(view.cluster, &kind.pod) {
                 kind.standing = None;
                 kind.counted_at = None;

@@ -6,14 +6,14 @@ use model::{ClusterPod, NodeName, PodUid, PreemptionPolicy};
 use oracle::{Candidate, Ineligible, Reason, Rehearsal, candidate_by, candidates, nodes_available};
 
 use super::asks::{Asks, Missing};
-use super::kinds::{Kind, KindKey};
+use super::kinds::{Kind, KindId, KindKey};
 use super::rows::{Extras, Row, Slot, count};
 use super::standing::Basis;
 use super::{Placing, View};
 use crate::rejection::ReasonCount;
 
 /// What all Nodes say.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct WhyNowhere {
     pub reasons: Vec<ReasonCount>,
     pub preemption: Remedy,
@@ -44,6 +44,20 @@ impl Placing {
     /// To be asked after `choose` has found nothing. `None`: only the oracle can tell.
     pub fn why_nowhere(&mut self, view: View<'_>, key: &KindKey) -> Option<WhyNowhere> {
         let id = self.ready(view, key)?;
+        let now = self.ground.log.end();
+        let known = self.kinds.get(id)?.nowhere.as_ref();
+        if let Some((_, why)) = known.filter(|(at, _)| *at == now) {
+            return Some(why.clone());
+        }
+        let why = self.look_why(id, view)?;
+        // Who has to go depends on budgets, too.
+        if !matches!(why.preemption, Remedy::Possible(_)) {
+            self.kinds.get_mut(id)?.nowhere = Some((now, why.clone()));
+        }
+        Some(why)
+    }
+
+    fn look_why(&self, id: KindId, view: View<'_>) -> Option<WhyNowhere> {
         let kind = self.kinds.get(id)?;
         let basis = Basis { view, ground: &self.ground, of: self.statics.of(kind.of) };
         let mut tally = Tally::default();

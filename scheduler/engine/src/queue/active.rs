@@ -1,28 +1,26 @@
-use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
-use foldhash::fast::FixedState;
 use model::PodUid;
-use priority_queue::PriorityQueue;
 
 use super::Order;
 
-/// Pods to be tried now, best first.
+/// Pods to be tried now, best first. No two have the same order.
 #[derive(Debug, Default)]
 pub(crate) struct ActiveQueue {
-    pods: PriorityQueue<PodUid, Reverse<Order>, FixedState>,
+    pods: BTreeMap<Order, PodUid>,
 }
 
 impl ActiveQueue {
     pub fn push(&mut self, pod: PodUid, order: Order) {
-        self.pods.push(pod, Reverse(order));
+        self.pods.insert(order, pod);
     }
 
     pub fn pop(&mut self) -> Option<PodUid> {
-        self.pods.pop().map(|(pod, _)| pod)
+        self.pods.pop_first().map(|(_, pod)| pod)
     }
 
-    pub fn remove(&mut self, pod: &PodUid) {
-        self.pods.remove(pod);
+    pub fn remove(&mut self, order: Order) {
+        self.pods.remove(&order);
     }
 
     pub fn is_empty(&self) -> bool {

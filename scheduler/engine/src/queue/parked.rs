@@ -80,6 +80,10 @@ impl Parked {
     }
 
     /// Each kind of Pod that waits.
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
     pub fn keys(&self) -> impl Iterator<Item = &ParkKey> {
         self.groups.keys()
     }

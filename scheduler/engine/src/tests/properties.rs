@@ -341,7 +341,7 @@ impl History {
             Stage::Held,
             Stage::Aside(Box::new(object(0))),
             Stage::Binding { outcome_unclear: false },
-            Stage::Bound("n".into()),
+            Stage::Bound,
         ]
         .iter()
         .map(|stage| *stats.of_stage(stage))

@@ -37,6 +37,9 @@ impl Engine {
     pub(crate) fn cluster_changed(&mut self, change: Change<'_>) {
         self.room_changes += 1;
         self.placing.note(change, &self.cluster);
+        if self.parked.is_empty() {
+            return;
+        }
         let scope = self.scope_of(change);
         let kinds: Vec<ParkKey> = self.parked.keys().cloned().collect();
         for kind in kinds {
