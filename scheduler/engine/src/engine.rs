@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use model::{Amount, Instant, Need, ObjectKind, ObjectRef, PodUid};
-use oracle::{Chances, Cluster};
+use oracle::{Chances, Cluster, Prospect};
 
 use crate::closed::ClosedNodes;
 use crate::decision::{Held, Poll, Report, Work};
@@ -212,7 +212,7 @@ impl Engine {
     /// When to poll again though no event has come.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let stale_at = self.objects.next_stale(self.now);
-        let sweep_at = Some(self.sweep_at).filter(|_| self.parked.keys().next().is_some());
+        let sweep_at = Some(self.sweep_at).filter(|_| !self.parked.is_empty());
         let due = [
             self.backoff.next_due(),
             self.reports.next_due(),
@@ -318,12 +318,18 @@ impl Engine {
     fn park(&mut self, uid: &PodUid) {
         let Some(record) = self.pods.get(uid) else { return };
         let (kind, order) = (record.kind(), record.order);
-        let is_known = kind.nominated.is_none() || self.parked.has(&kind);
-        let chances = if is_known { Chances::default() } else { self.chances_of(&kind) };
+        let new = if kind.nominated.is_none() || self.parked.has(&kind) {
+            <(Chances, Prospect)>::default()
+        } else {
+            let is_known = self.parked.has_common(&kind);
+            let chances =
+                if is_known { Chances::default() } else { self.chances_of(&kind.plain()) };
+            (chances, self.prospect_of(&kind))
+        };
         if let Some(record) = self.pods.get_mut(uid) {
             record.parked_as = Some(Box::new(kind.clone()));
         }
-        self.parked.insert(kind, order, uid.clone(), chances);
+        self.parked.insert(kind, order, uid.clone(), new);
     }
 
     /// The report on a held Pod as it stands now; none if there is nothing new to say.

@@ -53,4 +53,4 @@ pub use scores::{
     NodeScore, PluginScore, ResourceUse, ScoreError, balanced_score, fit_score, score,
 };
 pub use spread::{Constraint, constraints, has_every_key, score_needs_every_key};
-pub use wake::{Chances, rejection_may_have_changed};
+pub use wake::{Chances, Prospect, rejection_may_have_changed};

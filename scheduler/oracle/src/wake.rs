@@ -60,6 +60,15 @@ impl Chances {
         }
     }
 
+    /// Those that were not among these before.
+    #[must_use]
+    pub fn without(&self, before: &Self) -> Self {
+        Self {
+            feasible: self.feasible.difference(&before.feasible).cloned().collect(),
+            preemptible: self.preemptible.difference(&before.preemptible).cloned().collect(),
+        }
+    }
+
     /// Whether there is a Node among these that was not among those.
     pub fn exceed(&self, before: &Self) -> bool {
         !self.feasible.is_subset(&before.feasible)
@@ -90,6 +99,34 @@ impl Chances {
             {
                 self.preemptible.insert(name.clone());
             }
+        }
+    }
+}
+
+/// What a Pod that was promised a Node has there, and whether it may send others away now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prospect {
+    pub is_feasible: bool,
+    pub is_preemptible: bool,
+    /// Elsewhere, too.
+    pub may_preempt: bool,
+}
+
+impl Prospect {
+    /// None for a Pod that cannot be understood.
+    pub fn of(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Self {
+        let Screening::Passed { prepared, .. } = screen(rules, cluster, pod) else {
+            return Self::default();
+        };
+        let question = Question { rules, cluster, pod, prepared: &prepared };
+        let mut there = Chances::default();
+        if let Some(node) = &pod.nominated_node {
+            there.recheck(rules, cluster, pod, node);
+        }
+        Self {
+            is_feasible: !there.feasible.is_empty(),
+            is_preemptible: !there.preemptible.is_empty(),
+            may_preempt: may_preempt(question),
         }
     }
 }

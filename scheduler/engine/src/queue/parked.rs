@@ -1,10 +1,10 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use model::{ClusterPod, NodeName, ObjectKey, ObjectRef, PodSpec, PodUid, Shape};
-use oracle::Chances;
+use oracle::{Chances, Prospect};
 
 use super::Order;
 
@@ -14,6 +14,9 @@ use super::Order;
 pub(crate) struct Parked {
     #[serde(with = "crate::written::pairs")]
     groups: BTreeMap<ParkKey, Group>,
+    /// By the kind as one that was promised nothing.
+    #[serde(with = "crate::written::pairs")]
+    common: BTreeMap<ParkKey, Common>,
 }
 
 /// Pods with the same key fit on the same Nodes.
@@ -39,6 +42,11 @@ impl ParkKey {
         }
     }
 
+    /// The same without the promise.
+    pub fn plain(&self) -> Self {
+        Self { nominated: None, ..self.clone() }
+    }
+
     /// The Pod as the rules see it, but for what it refers to.
     pub fn as_pod(&self) -> ClusterPod {
         let (node, uid) = self.nominated.clone().unzip();
@@ -54,38 +62,104 @@ impl ParkKey {
 pub(crate) struct Group {
     #[serde(with = "crate::written::pairs")]
     pub pods: BTreeMap<Order, PodUid>,
-    /// As of the last change of the cluster.
-    pub chances: Chances,
+    /// Of a kind that was promised a Node: what it has there, as of the last change of the cluster.
+    pub prospect: Prospect,
     /// The one that was woken and has not been tried yet. The next follows if it leaves room.
     pub awake: Option<PodUid>,
 }
 
+/// What all have in common who ask for the same, whatever they were promised.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Common {
+    /// As of the last change of the cluster. At the Node that one of them was promised, it has its own.
+    pub chances: Chances,
+    /// Those that were promised a Node, by that.
+    #[serde(with = "crate::written::pairs")]
+    promised: BTreeMap<NodeName, BTreeSet<PodUid>>,
+    groups: usize,
+}
+
 impl Parked {
+    pub fn has_common(&self, key: &ParkKey) -> bool {
+        self.common.contains_key(&key.plain())
+    }
+
     pub fn has(&self, key: &ParkKey) -> bool {
         self.groups.contains_key(key)
     }
 
-    /// The chances are those of a new group; one that is known has kept its own up to date.
-    pub fn insert(&mut self, key: ParkKey, order: Order, pod: PodUid, chances: Chances) {
-        let new = || Group { chances, ..Group::default() };
+    /// The chances are those of a new sort; one that is known has kept its own up to date. So with the prospect.
+    pub fn insert(&mut self, key: ParkKey, order: Order, pod: PodUid, new: (Chances, Prospect)) {
+        let (chances, prospect) = new;
+        if !self.has(&key) {
+            let fresh = || Common { chances, ..Common::default() };
+            let common = self.common.entry(key.plain()).or_insert_with(fresh);
+            common.groups += 1;
+            if let Some((node, pod)) = key.nominated.clone() {
+                common.promised.entry(node).or_default().insert(pod);
+            }
+        }
+        let new = || Group { prospect, ..Group::default() };
         self.groups.entry(key).or_insert_with(new).pods.insert(order, pod);
     }
 
     pub fn remove(&mut self, key: &ParkKey, order: Order) {
         let Some(group) = self.groups.get_mut(key) else { return };
         group.pods.remove(&order);
-        if group.pods.is_empty() {
-            self.groups.remove(key);
+        if !group.pods.is_empty() {
+            return;
+        }
+        self.groups.remove(key);
+        let plain = key.plain();
+        let Some(common) = self.common.get_mut(&plain) else { return };
+        common.groups -= 1;
+        if let Some((node, pod)) = &key.nominated
+            && let Some(pods) = common.promised.get_mut(node)
+        {
+            pods.remove(pod);
+            if pods.is_empty() {
+                common.promised.remove(node);
+            }
+        }
+        if common.groups == 0 {
+            self.common.remove(&plain);
         }
     }
 
-    /// Each kind of Pod that waits.
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }
 
-    pub fn keys(&self) -> impl Iterator<Item = &ParkKey> {
-        self.groups.keys()
+    /// Each sort of Pod that waits, as one that was promised nothing.
+    pub fn sorts(&self) -> impl Iterator<Item = &ParkKey> {
+        self.common.keys()
+    }
+
+    pub fn chances(&self, sort: &ParkKey) -> Option<&Chances> {
+        self.common.get(sort).map(|common| &common.chances)
+    }
+
+    pub fn chances_mut(&mut self, sort: &ParkKey) -> Option<&mut Chances> {
+        self.common.get_mut(sort).map(|common| &mut common.chances)
+    }
+
+    /// Those of the sort that were promised one of these Nodes, or any.
+    pub fn promised(&self, sort: &ParkKey, nodes: Option<&BTreeSet<NodeName>>) -> Vec<ParkKey> {
+        let Some(common) = self.common.get(sort) else { return Vec::new() };
+        let key = |node: &NodeName, pod: &PodUid| ParkKey {
+            nominated: Some((node.clone(), pod.clone())),
+            ..sort.clone()
+        };
+        let keys = |(node, pods): (&NodeName, &BTreeSet<PodUid>)| {
+            pods.iter().map(|pod| key(node, pod)).collect::<Vec<_>>()
+        };
+        match nodes {
+            None => common.promised.iter().flat_map(keys).collect(),
+            Some(nodes) => {
+                let here = nodes.iter().filter_map(|node| common.promised.get_key_value(node));
+                here.flat_map(keys).collect()
+            }
+        }
     }
 
     pub fn groups(&self) -> impl Iterator<Item = (&ParkKey, &Group)> {

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use model::{ClusterPod, NodeName, ObjectRef, PodUid, WhenUnsatisfiable};
-use oracle::{Chances, DefaultSpread, Rules};
+use oracle::{Chances, DefaultSpread, Prospect, Rules};
 
 use crate::engine::{Engine, SWEEP_INTERVAL};
 use crate::placing::{Chance, View};
@@ -41,31 +41,32 @@ impl Engine {
             return;
         }
         let scope = self.scope_of(change);
-        let kinds: Vec<ParkKey> = self.parked.keys().cloned().collect();
-        for kind in kinds {
-            let everywhere = Scope::Everywhere;
-            let is_local = is_local(self.rules_of(&kind.profile), &kind);
-            if is_local && self.is_hopeless_after(change, &kind) {
-                continue;
+        let sorts: Vec<ParkKey> = self.parked.sorts().cloned().collect();
+        for sort in sorts {
+            let is_local = is_local(self.rules_of(&sort.profile), &sort);
+            if !is_local {
+                self.judge(&sort, &Scope::Everywhere);
+            } else if self.is_hopeless_after(change, &sort) {
+                self.judge_promised(&sort, &scope, &Chances::default());
+            } else {
+                self.judge(&sort, &scope);
             }
-            self.judge(&kind, if is_local { &scope } else { &everywhere });
         }
     }
 
     /// A Pod that comes helps nobody who asks nothing of it, unless it could be sent away again.
-    fn is_hopeless_after(&self, change: Change<'_>, kind: &ParkKey) -> bool {
+    fn is_hopeless_after(&self, change: Change<'_>, sort: &ParkKey) -> bool {
         let Change::Pod { before: None, after: Some(pod) } = change else { return false };
-        let had_none =
-            self.parked.group(kind).is_some_and(|group| group.chances == Chances::default());
-        had_none && pod.priority >= kind.shape.priority && !keeps_others_away(pod)
+        let had_none = self.parked.chances(sort).is_some_and(|it| *it == Chances::default());
+        had_none && pod.priority >= sort.shape.priority && !keeps_others_away(pod)
     }
 
     /// An object that Pods refer to can be used at other Nodes than before.
     pub(super) fn judge_users_of(&mut self, object: &ObjectRef) {
-        let kinds = self.parked.keys().filter(|kind| kind.objects.contains(object));
-        let kinds: Vec<ParkKey> = kinds.cloned().collect();
-        for kind in kinds {
-            self.judge(&kind, &Scope::Everywhere);
+        let sorts = self.parked.sorts().filter(|sort| sort.objects.contains(object));
+        let sorts: Vec<ParkKey> = sorts.cloned().collect();
+        for sort in sorts {
+            self.judge(&sort, &Scope::Everywhere);
         }
     }
 
@@ -75,11 +76,9 @@ impl Engine {
             return;
         }
         self.sweep_at = self.now + SWEEP_INTERVAL;
-        let kinds: Vec<ParkKey> = self.parked.keys().cloned().collect();
-        for kind in kinds {
-            if self.judge(&kind, &Scope::Everywhere) {
-                self.stats.woken_by_sweep += 1;
-            }
+        let sorts: Vec<ParkKey> = self.parked.sorts().cloned().collect();
+        for sort in sorts {
+            self.stats.woken_by_sweep += self.judge(&sort, &Scope::Everywhere);
         }
     }
 
@@ -90,38 +89,79 @@ impl Engine {
             return;
         }
         group.awake = None;
-        let hopeless = group.chances == Chances::default();
         let is_alone = group.pods.values().all(|other| other == pod);
+        let hopeless =
+            self.parked.chances(&kind.plain()).is_none_or(|it| *it == Chances::default());
         if !hopeless && !is_alone {
             self.wake_one(kind);
         }
     }
 
-    /// Wakes one Pod of the kind if there is a chance that there was not. Whether there is.
-    fn judge(&mut self, kind: &ParkKey, scope: &Scope) -> bool {
-        let Some(group) = self.parked.group(kind) else { return false };
-        let known = group.chances.clone();
-        let now = match scope {
-            Scope::Everywhere => self.chances_of(kind),
-            Scope::Nodes(nodes) => self.chances_after(kind, known, nodes),
+    /// Wakes one Pod of each kind for which there is a chance that there was not. Returns of how many kinds.
+    fn judge(&mut self, sort: &ParkKey, scope: &Scope) -> u64 {
+        let gained = match scope {
+            Scope::Everywhere => {
+                let now = self.chances_of(sort);
+                let Some(known) = self.parked.chances_mut(sort) else { return 0 };
+                let before = std::mem::replace(known, now);
+                known.without(&before)
+            }
+            Scope::Nodes(nodes) => self.gained_on(sort, nodes),
         };
-        let Some(group) = self.parked.group_mut(kind) else { return false };
-        let before = std::mem::replace(&mut group.chances, now);
-        let is_new = group.chances.exceed(&before);
-        if is_new {
-            self.wake_one(kind);
+        let mut kinds = self.judge_promised(sort, scope, &gained);
+        if gained != Chances::default() && self.parked.has(sort) {
+            self.wake_one(sort);
+            kinds += 1;
         }
-        is_new
+        kinds
     }
 
-    /// Where a Pod of this kind could go now.
-    pub(crate) fn chances_of(&mut self, kind: &ParkKey) -> Chances {
-        let key = self.placed_as(kind);
-        let rules = &self.config.profiles.of(&kind.profile).rules;
+    /// The same for those that were promised a Node, after their sort has gained these chances. Where all have
+    /// none, only those have to be looked at who were promised a Node that has changed.
+    fn judge_promised(&mut self, sort: &ParkKey, scope: &Scope, gained: &Chances) -> u64 {
+        let nodes = match scope {
+            Scope::Nodes(nodes) if *gained == Chances::default() => Some(nodes),
+            _ => None,
+        };
+        let mut kinds = 0;
+        for kind in self.parked.promised(sort, nodes) {
+            let now = self.prospect_of(&kind);
+            let Some(group) = self.parked.group_mut(&kind) else { continue };
+            let before = std::mem::replace(&mut group.prospect, now);
+            let elsewhere = |nodes: &BTreeSet<NodeName>| {
+                let promised = kind.nominated.as_ref().map(|(node, _)| node);
+                nodes.iter().any(|node| Some(node) != promised)
+            };
+            let preemptible = match (before.may_preempt, now.may_preempt) {
+                (true, true) => Some(&gained.preemptible),
+                // While it might not, there was none for it.
+                (false, true) => self.parked.chances(sort).map(|it| &it.preemptible),
+                (_, false) => None,
+            };
+            let is_new = now.is_feasible && !before.is_feasible
+                || now.is_preemptible && !before.is_preemptible
+                || elsewhere(&gained.feasible)
+                || preemptible.is_some_and(elsewhere);
+            if is_new {
+                self.wake_one(&kind);
+                kinds += 1;
+            }
+        }
+        kinds
+    }
+
+    /// What the Pod has at the Node that it was promised.
+    pub(crate) fn prospect_of(&self, kind: &ParkKey) -> Prospect {
+        Prospect::of(self.rules_of(&kind.profile), &self.cluster, &self.asking(kind))
+    }
+
+    /// Where a Pod of this sort could go now.
+    pub(crate) fn chances_of(&mut self, sort: &ParkKey) -> Chances {
+        let key = self.placed_as(sort);
+        let rules = &self.config.profiles.of(&sort.profile).rules;
         let view = View { rules, cluster: &self.cluster };
-        let found = kind.nominated.is_none().then(|| self.placing.chances(view, &key)).flatten();
-        let Some(found) = found else {
-            return Chances::of(self.rules_of(&kind.profile), &self.cluster, &self.asking(kind));
+        let Some(found) = self.placing.chances(view, &key) else {
+            return Chances::of(rules, &self.cluster, &self.asking(sort));
         };
         let mut chances = Chances::default();
         for (node, chance) in found {
@@ -130,26 +170,26 @@ impl Engine {
         chances
     }
 
-    /// The same, when only these Nodes may have changed.
-    fn chances_after(
-        &mut self,
-        kind: &ParkKey,
-        mut chances: Chances,
-        nodes: &BTreeSet<NodeName>,
-    ) -> Chances {
-        let key = self.placed_as(kind);
+    /// Looks at these Nodes again: only they may have changed. Returns what the sort has there that it had not.
+    fn gained_on(&mut self, sort: &ParkKey, nodes: &BTreeSet<NodeName>) -> Chances {
+        let (key, mut gained) = (self.placed_as(sort), Chances::default());
         for node in nodes {
-            let rules = &self.config.profiles.of(&kind.profile).rules;
+            let rules = &self.config.profiles.of(&sort.profile).rules;
             let view = View { rules, cluster: &self.cluster };
-            let is_promised = kind.nominated.is_some();
-            match (!is_promised).then(|| self.placing.chance_on(view, &key, node)).flatten() {
+            let mut now = Chances::default();
+            match self.placing.chance_on(view, &key, node) {
                 Some(chance) => {
-                    chances.set(node, chance == Chance::Feasible, chance == Chance::Preemptible);
+                    now.set(node, chance == Chance::Feasible, chance == Chance::Preemptible);
                 }
-                None => chances.recheck(rules, &self.cluster, &self.asking(kind), node),
+                None => now.recheck(rules, &self.cluster, &self.asking(sort), node),
             }
+            let Some(known) = self.parked.chances_mut(sort) else { continue };
+            let (feasible, preemptible) = (!now.feasible.is_empty(), !now.preemptible.is_empty());
+            let new = now.without(known);
+            gained.set(node, !new.feasible.is_empty(), !new.preemptible.is_empty());
+            known.set(node, feasible, preemptible);
         }
-        chances
+        gained
     }
 
     /// The one that may be tried soonest, and among those the first in order.
@@ -196,7 +236,7 @@ fn keeps_others_away(pod: &ClusterPod) -> bool {
     !pod.pod_affinity.anti_required.is_empty()
 }
 
-/// Whether a Pod of this kind asks nothing of the Pods on other Nodes.
+/// Whether a Pod of this sort asks nothing of the Pods on other Nodes.
 fn is_local(rules: &Rules, kind: &ParkKey) -> bool {
     let shape = &kind.shape;
     let is_hard = |it: &model::TopologySpreadConstraint| {
@@ -210,5 +250,5 @@ fn is_local(rules: &Rules, kind: &ParkKey) -> bool {
     };
     let affinity = &shape.pod_affinity;
     let stays_alone = affinity.required.is_empty() && affinity.anti_required.is_empty();
-    stays_alone && !spreads && kind.nominated.is_none()
+    stays_alone && !spreads
 }
