@@ -184,7 +184,7 @@ impl Kind {
 }
 
 /// What cannot be parsed, or is out of all proportion.
-fn is_odd(rules: &Rules, pod: &ClusterPod) -> bool {
+pub(super) fn is_odd(rules: &Rules, pod: &ClusterPod) -> bool {
     let named = pod.node_affinity.required.as_ref().and_then(NodeSelector::named_nodes);
     named.is_some_and(|named| named.is_empty())
         || pod.pod_affinity.error().is_some()

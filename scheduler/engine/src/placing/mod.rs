@@ -32,13 +32,15 @@ mod statics;
 mod topology;
 mod tree;
 
+use std::collections::BTreeSet;
+
 use foldhash::fast::FixedState;
-use model::{NodeName, NodeSelector};
-use oracle::{Cluster, Rules};
+use model::{ClusterNode, NodeName, NodeSelector, PodAffinity};
+use oracle::{Cluster, Plugin, Rules};
 
 use self::contest::{Arena, Entrant};
 use self::ground::Ground;
-use self::kinds::{Kind, KindId, Kinds};
+use self::kinds::{Kind, KindId, Kinds, is_odd};
 use self::rows::Slot;
 use self::standing::{Basis, Standing};
 use self::statics::Statics;
@@ -66,14 +68,6 @@ pub(crate) enum Choice {
     Nowhere,
     /// Only the oracle can tell.
     Unknown,
-}
-
-/// What is left of the Nodes that a Pod names.
-enum Named {
-    Only(Slot),
-    None,
-    /// It names none, or there is a choice to be made.
-    Open,
 }
 
 #[derive(Debug, Default)]
@@ -121,15 +115,27 @@ impl Placing {
         if view.cluster.nodes.is_empty() {
             return Choice::Unknown;
         }
+        if let Some(named) = few_named(view.rules, key) {
+            let pod = key.as_pod();
+            if is_odd(view.rules, &pod) {
+                return Choice::Unknown;
+            }
+            let nodes = named.iter().filter_map(|name| view.cluster.nodes.get(name));
+            let takes_it = |node: &&ClusterNode| {
+                oracle::filter(view.rules, view.cluster, &pod, node).is_empty()
+            };
+            let mut feasible = nodes.filter(takes_it);
+            match (feasible.next(), feasible.next()) {
+                (None, _) => return Choice::Unknown,
+                (Some(only), None) => return Choice::On(only.node.name.clone()),
+                (Some(_), Some(_)) => {}
+            }
+        }
         let id = self.kinds.id(key, view, &mut self.ground, &mut self.statics);
         if !self.catch_up(id, view) {
             return Choice::Unknown;
         }
-        let winner = match self.among_named(id, view) {
-            Named::Only(slot) => Some(slot),
-            Named::None => None,
-            Named::Open => self.compete(id, view, rng),
-        };
+        let winner = self.compete(id, view, rng);
         match winner.and_then(|slot| self.ground.rows.name(slot)) {
             Some(node) => Choice::On(node.clone()),
             None => Choice::Nowhere,
@@ -198,24 +204,6 @@ impl Placing {
             && statics.sync(kind.of, view.rules, view.cluster, ground)
     }
 
-    /// A Pod whose affinity names a few Nodes, as those of a DaemonSet do, needs no more than a look at those.
-    fn among_named(&mut self, id: KindId, view: View<'_>) -> Named {
-        let Self { ground, statics, kinds, .. } = self;
-        let Some(kind) = kinds.get(id) else { return Named::Open };
-        let required = kind.pod.node_affinity.required.as_ref();
-        let named = required.and_then(NodeSelector::named_nodes);
-        let few = named.filter(|it| it.len() <= NAMED_MAX && kind.constraints.is_empty());
-        let Some(named) = few else { return Named::Open };
-        let basis = Basis { view, ground, of: statics.of(kind.of) };
-        let slots = named.iter().filter_map(|name| ground.rows.slot_of(name));
-        let mut feasible = slots.filter(|slot| kind.score(*slot, basis) != OUT);
-        match (feasible.next(), feasible.next()) {
-            (None, _) => Named::None,
-            (Some(only), None) => Named::Only(only),
-            (Some(_), Some(_)) => Named::Open,
-        }
-    }
-
     fn compete(&mut self, id: KindId, view: View<'_>, rng: &mut Rng) -> Option<Slot> {
         let Self { ground, statics, kinds, arena, .. } = self;
         let kind = kinds.get_mut(id)?;
@@ -260,6 +248,19 @@ impl Placing {
             }
         }
     }
+}
+
+/// The Nodes that the Pod names, if they are few, as those of a DaemonSet's Pods are. It is tried on each of them, and
+/// nothing is remembered of its kind: there is no other Pod of it.
+fn few_named(rules: &Rules, key: &KindKey) -> Option<BTreeSet<NodeName>> {
+    let shape = &key.shape;
+    let asks_of_pods = shape.pod_affinity != PodAffinity::default();
+    if asks_of_pods || !shape.topology_spread.is_empty() || !rules.filters_by(Plugin::NodeAffinity)
+    {
+        return None;
+    }
+    let named = shape.node_affinity.required.as_ref().and_then(NodeSelector::named_nodes);
+    named.filter(|named| named.len() <= NAMED_MAX)
 }
 
 /// One of the best Nodes.

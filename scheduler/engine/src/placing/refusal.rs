@@ -9,7 +9,7 @@ use super::asks::{Asks, Missing};
 use super::kinds::{Kind, KindId, KindKey};
 use super::rows::{Extras, Row, Slot, count};
 use super::standing::Basis;
-use super::{Placing, View};
+use super::{Placing, View, few_named};
 use crate::rejection::ReasonCount;
 
 /// What all Nodes say.
@@ -43,6 +43,9 @@ pub(crate) enum Chance {
 impl Placing {
     /// To be asked after `choose` has found nothing. `None`: only the oracle can tell.
     pub fn why_nowhere(&mut self, view: View<'_>, key: &KindKey) -> Option<WhyNowhere> {
+        if few_named(view.rules, key).is_some() {
+            return None;
+        }
         let id = self.ready(view, key)?;
         let now = self.ground.log.end();
         let known = self.kinds.get(id)?.nowhere.as_ref();
@@ -90,6 +93,9 @@ impl Placing {
 
     /// What one Node is to the kind. `None`: only the oracle can tell.
     pub fn chance_on(&mut self, view: View<'_>, key: &KindKey, node: &NodeName) -> Option<Chance> {
+        if let Some(named) = few_named(view.rules, key) {
+            return (!named.contains(node)).then_some(Chance::None);
+        }
         let id = self.ready(view, key)?;
         let kind = self.kinds.get(id)?;
         let Some(slot) = self.ground.rows.slot_of(node) else { return Some(Chance::None) };
@@ -99,6 +105,9 @@ impl Placing {
 
     /// The same of all Nodes that have one.
     pub fn chances(&mut self, view: View<'_>, key: &KindKey) -> Option<Vec<(NodeName, Chance)>> {
+        if few_named(view.rules, key).is_some() {
+            return None;
+        }
         let id = self.ready(view, key)?;
         let kind = self.kinds.get(id)?;
         let basis = Basis { view, ground: &self.ground, of: self.statics.of(kind.of) };
