@@ -115,17 +115,31 @@ impl Metrics {
         self.registry.gather()
     }
 
-    pub(crate) fn corridor_allocated(&self, object: &Corridor) {
-        let ((namespace, name), kind) = (name_of(object), object.spec.corridor_type.to_string());
-        self.corridors.allocations.with_label_values(&[&namespace, &name, &kind]).inc();
-        self.begin_recalibrations(&namespace, &name);
+    /// It is here from now on, and so is all that is counted of it.
+    pub(crate) fn corridor_met(&self, object: &Corridor) {
+        if self.rows.lock().admit_corridor(&name_of(object), &BTreeSet::new()).is_none() {
+            self.dropped.inc();
+            return;
+        }
+        self.begin_corridor(object);
     }
 
     /// There before the first of them: no alert sees a series rise that is born with a 1.
-    fn begin_recalibrations(&self, namespace: &str, name: &str) {
+    fn begin_corridor(&self, object: &Corridor) {
+        let ((namespace, name), kind) = (name_of(object), object.spec.corridor_type.to_string());
+        self.corridors.allocations.with_label_values(&[&namespace, &name, &kind]);
         for reason in RECALIBRATION_REASONS {
-            self.corridors.recalibrations.with_label_values(&[namespace, name, reason]);
+            self.corridors.recalibrations.with_label_values(&[&*namespace, &*name, reason]);
         }
+    }
+
+    pub(crate) fn corridor_allocated(&self, object: &Corridor) {
+        let (name, kind) = (name_of(object), object.spec.corridor_type.to_string());
+        if !self.rows.lock().corridors.contains_key(&name) {
+            self.dropped.inc();
+            return;
+        }
+        self.corridors.allocations.with_label_values(&[&name.0, &name.1, &kind]).inc();
     }
 
     pub(crate) fn corridor_recalibrated(&self, object: &Corridor, reason: &str) {
@@ -145,7 +159,7 @@ impl Metrics {
                 return;
             };
             self.forget_lambdas(&name, lost.iter());
-            self.begin_recalibrations(&name.0, &name.1);
+            self.begin_corridor(object);
         }
         let Some(row) = rows.corridors.get_mut(&name) else { return };
         let series = &self.corridors;
@@ -207,17 +221,34 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn bundle_allocated(&self, object: &MemoryBundle) {
-        let (namespace, name) = name_of(object);
-        self.bundles.allocations.with_label_values(&[&namespace, &name]).inc();
+    /// It is here from now on, and so is what is counted of it.
+    pub(crate) fn bundle_met(&self, object: &MemoryBundle) {
+        if let Some((namespace, name)) = self.listed_bundle(object) {
+            self.bundles.allocations.with_label_values(&[&namespace, &name]);
+        }
     }
 
-    pub(crate) fn bundle_sample(&self, object: &MemoryBundle, sample: &BundleTelemetry) {
+    pub(crate) fn bundle_allocated(&self, object: &MemoryBundle) {
         let name = name_of(object);
-        if !self.rows.lock().admit_bundle(&name) {
+        if !self.rows.lock().bundles.contains(&name) {
             self.dropped.inc();
             return;
         }
+        self.bundles.allocations.with_label_values(&[&name.0, &name.1]).inc();
+    }
+
+    /// Its name, if there is room for its series.
+    fn listed_bundle(&self, object: &MemoryBundle) -> Option<Name> {
+        let name = name_of(object);
+        let is_listed = self.rows.lock().admit_bundle(&name);
+        if !is_listed {
+            self.dropped.inc();
+        }
+        is_listed.then_some(name)
+    }
+
+    pub(crate) fn bundle_sample(&self, object: &MemoryBundle, sample: &BundleTelemetry) {
+        let Some(name) = self.listed_bundle(object) else { return };
         let (series, labels) = (&self.bundles, [name.0.as_str(), name.1.as_str()]);
         #[expect(clippy::cast_precision_loss, reason = "amounts on a graph; bytes are < 2^53")]
         let (bytes, pages, violations) =
@@ -256,6 +287,11 @@ impl Metrics {
         self.corridors.power_saved.reset();
         for totals in self.bundles.totals() {
             totals.reset();
+        }
+        // Objects that go while nobody looks would leave theirs behind.
+        let counts = [&self.corridors.allocations, &self.corridors.recalibrations];
+        for counts in counts.into_iter().chain([&self.bundles.allocations]) {
+            counts.reset();
         }
     }
 
@@ -316,7 +352,7 @@ fn follow(counter: &Counter, value: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crds::CorridorSpec;
+    use crds::{CorridorSpec, LatencyClass, MemoryBundleSpec};
     use daemons::Owner;
     use daemons::corrd::LambdaReading;
     use jiff::Timestamp;
@@ -356,6 +392,7 @@ mod tests {
         let metrics = Metrics::new("here");
         let saved = || metrics.corridors.power_saved.with_label_values(&["team", "c"]).get();
         let mut sample = sample(&[1550]);
+        metrics.corridor_met(&corridor());
         metrics.corridor_allocated(&corridor());
         metrics.corridor_sample(&corridor(), &sample);
         assert!((saved() - 5.0).abs() < 1e-9);
@@ -370,6 +407,33 @@ mod tests {
         metrics.forget_corridor(&corridor());
         assert_eq!(count(&metrics), 0);
         assert_eq!(metrics.rows.lock().count, 0);
+    }
+
+    #[test]
+    fn allocations_are_counted_from_0_when_an_object_is_met() {
+        let metrics = Metrics::new("here");
+        let mut bundle =
+            MemoryBundle::new("b", MemoryBundleSpec::new(1 << 30, LatencyClass::T2, 8));
+        bundle.metadata.namespace = Some("team".into());
+        let told = |series: &str| {
+            let families = metrics.gather();
+            let text = prometheus::TextEncoder::new().encode_to_string(&families).unwrap();
+            text.contains(series)
+        };
+        let of_corridor = "corridor_allocations_total{corridor=\"c\",namespace=\"team\",type=\"SiCorridor\",cluster=\"here\"}";
+        let of_bundle = "ffm_allocations_total{bundle=\"b\",namespace=\"team\",cluster=\"here\"}";
+        metrics.corridor_met(&corridor());
+        metrics.bundle_met(&bundle);
+        for series in [of_corridor, of_bundle] {
+            assert!(told(&format!("{series} 0")), "{series}");
+        }
+        metrics.corridor_allocated(&corridor());
+        metrics.bundle_allocated(&bundle);
+        for series in [of_corridor, of_bundle] {
+            assert!(told(&format!("{series} 1")), "{series}");
+        }
+        metrics.forget_objects();
+        assert_eq!(count(&metrics), 0);
     }
 
     #[test]
