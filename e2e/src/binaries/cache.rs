@@ -66,8 +66,8 @@ impl Cached<'_> {
         if folder.exists() {
             fs::remove_dir_all(folder).doing(format!("removing {}", folder.display()))?;
         }
-        let made = partial.keep();
-        fs::rename(&made, folder).doing(format!("renaming {}", made.display()))?;
+        let whole = partial.keep();
+        fs::rename(&whole, folder).doing(format!("renaming {}", whole.display()))?;
         say(&format!("{} is there ({} s)", self.what, started.elapsed().as_secs()));
         Ok(())
     }

@@ -19,7 +19,7 @@ const TYPES: &str = "node_modules/@grafana/schema/package.json";
 /// Two packages; a hung download must not wait for ever.
 const FETCH_TIME_MAX: Duration = Duration::from_mins(10);
 /// Enough of the lock's digest to tell two locks apart.
-const KEY_CHARACTERS: usize = 16;
+const KEY_BYTES: usize = 8;
 
 /// A folder with `node_modules`.
 #[derive(Debug, Clone)]
@@ -31,10 +31,11 @@ impl GrafanaTypes {
     /// Finds them, or fetches them by npm. Blocks.
     pub fn locate() -> Result<Self> {
         let digest = Sha256::digest(LOCK);
-        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let first = digest.iter().take(KEY_BYTES);
+        let key = first.fold(0_u64, |key, byte| (key << u8::BITS) | u64::from(*byte));
         let cached = Cached {
             place: "grafana-types",
-            key: digest.chars().take(KEY_CHARACTERS).collect(),
+            key: format!("{key:016x}"),
             what: "Grafana's types".into(),
             needed: &[COMPILER, TYPES],
         };

@@ -57,7 +57,7 @@ fn objects(yaml: &str) -> BTreeMap<Key, Value> {
         let meta = &object["metadata"];
         [text(&object["kind"]), text(&meta["namespace"]), text(&meta["name"])]
     };
-    documents.into_iter().filter(|it| it.is_object()).map(|it| (key(&it), it)).collect()
+    documents.into_iter().filter(Value::is_object).map(|it| (key(&it), it)).collect()
 }
 
 #[test]

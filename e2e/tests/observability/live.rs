@@ -23,7 +23,7 @@ const LIVE_SERIES: [&str; 4] =
 /// As the flag says; replicas tell it of themselves.
 const CLUSTER_NAME: &str = "here";
 /// The rarest readings come every 10 s, and a rate needs two.
-const DATA_TIME_MAX: Duration = Duration::from_secs(60);
+const DATA_TIME_MAX: Duration = Duration::from_mins(1);
 /// What Prometheus itself makes of alerts.
 const ALERTS: &str = "ALERTS";
 const SCRAPER: &str = "prometheus";

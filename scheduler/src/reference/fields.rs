@@ -11,14 +11,12 @@ use super::{Table, row};
 pub fn tables() -> Vec<Table> {
     let mut scheduler = driver::described().into_iter();
     let document = scheduler.next().unwrap();
-    let mut args = String::new();
-    for plugin in scheduler {
-        args += &format!(
-            "#### {}\n\n{}\n",
-            plugin.title,
-            text(plugin.schema.as_value(), &plugin.defaults)
-        );
-    }
+    let args: Vec<String> = scheduler
+        .map(|plugin| {
+            let fields = text(plugin.schema.as_value(), &plugin.defaults);
+            format!("#### {}\n\n{fields}", plugin.title)
+        })
+        .collect();
     let corridor = schema_for!(CorridorConfiguration);
     let defaults = serde_json::to_value(CorridorConfiguration::in_force_by_default()).unwrap();
     vec![
@@ -26,7 +24,7 @@ pub fn tables() -> Vec<Table> {
             name: "fields of KubeSchedulerConfiguration",
             text: text(document.schema.as_value(), &document.defaults),
         },
-        Table { name: "args of plugins", text: args.trim_end().to_owned() + "\n" },
+        Table { name: "args of plugins", text: args.join("\n") },
         Table {
             name: "fields of CorridorConfiguration",
             text: text(corridor.as_value(), &defaults),
