@@ -68,7 +68,7 @@ impl Cached<'_> {
         }
         let whole = partial.keep();
         fs::rename(&whole, folder).doing(format!("renaming {}", whole.display()))?;
-        say(&format!("{} is there ({} s)", self.what, started.elapsed().as_secs()));
+        say(&format!("made {} ({} s)", self.what, started.elapsed().as_secs()));
         Ok(())
     }
 }
