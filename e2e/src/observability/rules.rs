@@ -13,6 +13,8 @@ pub struct Rule {
     /// What it records, or the name of its alert.
     pub name: String,
     pub is_alert: bool,
+    /// What its series are found by: the name, with the labels that the rule sets.
+    pub selector: String,
     pub expression: String,
     /// Its annotation `runbook_url`, of an alert.
     pub runbook: String,
@@ -39,8 +41,11 @@ pub fn rules() -> Result<Vec<Rule>> {
         for rule in listed {
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
             let (alert, record) = (text(&rule["alert"]), text(&rule["record"]));
+            let labels = rule["labels"].as_object().into_iter().flatten();
+            let labels: Vec<_> = labels.map(|(name, value)| format!("{name}={value}")).collect();
             rules.push(Rule {
                 is_alert: !alert.is_empty(),
+                selector: format!("{record}{{{}}}", labels.join(", ")),
                 name: if alert.is_empty() { record } else { alert },
                 expression: text(&rule["expr"]),
                 runbook: text(&rule["annotations"]["runbook_url"]),

@@ -134,17 +134,18 @@ async fn ensure_rules_work(prometheus: &PrometheusServer) -> Result<()> {
         assert_eq!(rule["health"], "ok", "{rule}");
     }
     let recorded: BTreeSet<String> =
-        rules()?.into_iter().filter(|rule| !rule.is_alert).map(|rule| rule.name).collect();
+        rules()?.into_iter().filter(|rule| !rule.is_alert).map(|rule| rule.selector).collect();
     let nothing = async |it: &PrometheusServer| {
         let mut missing = Vec::new();
-        for name in &recorded {
-            if !has_data(&it.now(name).await?) {
-                missing.push(name.clone());
+        for selector in &recorded {
+            if !has_data(&it.now(selector).await?) {
+                missing.push(selector.clone());
             }
         }
         Ok(missing)
     };
     prometheus.until_content(DATA_TIME_MAX, nothing).await?;
+    say(&format!("recording rules with data: {} of {}", recorded.len(), recorded.len()));
     let tampering = async |it: &PrometheusServer| {
         let alerts = it.ask("/api/v1/alerts", &[]).await?;
         let is_it = |alert: &Value| {
