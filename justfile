@@ -29,6 +29,10 @@ operator:
     (echo "# Made by \`just operator\` from config/deploy/operator. Do not edit."; \
         kubectl kustomize config/deploy/operator) > config/deploy/operator.yaml
 
+# Write the tables of docs/metrics.md and docs/configuration.md anew from the program.
+reference:
+    CORRIDOR_WRITE_REFERENCE=1 cargo test --package corridor-scheduler reference::
+
 # Licences, bans and sources of dependencies (cargo install cargo-deny).
 deny:
     cargo deny check licenses bans sources

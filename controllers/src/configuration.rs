@@ -4,31 +4,36 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use daemons::ticket::TrustedKey;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::settings::Settings;
 
 /// The document of kind `CorridorConfiguration`. What is left out keeps its default.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct CorridorConfiguration {
+    /// `corridoros.io/v1alpha1`.
     pub api_version: String,
+    /// What is written of readings.
     pub telemetry: TelemetryConfiguration,
+    /// Bit errors.
     pub ber: BerConfiguration,
     pub backends: BackendsConfiguration,
+    /// Tickets of devices.
     pub attestation: AttestationConfiguration,
-    /// How often the daemons are asked for allocations that nobody owns.
+    /// How often the daemons are asked for allocations that nobody owns, in seconds: 1 to 86,400, as all seconds here.
     pub sweep_interval_seconds: Option<u32>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct TelemetryConfiguration {
     /// Readings that left their deadband are written to a status no more often than this.
     pub status_interval_seconds: Option<u32>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct BerConfiguration {
     /// How long a bit error rate must stay on one side before it counts.
@@ -38,38 +43,64 @@ pub struct BerConfiguration {
 }
 
 /// Where the daemons answer; a flag of the command line goes before.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct BackendsConfiguration {
+    /// Where corrd answers, with `--backends http`.
     pub corrd_url: Option<String>,
+    /// Where memqosd answers.
     pub memqosd_url: Option<String>,
+    /// Where attestd answers. Its tickets are verified with `attestation.trustedKeys`.
     pub attestd_url: Option<String>,
-    /// For `https` daemons.
+    /// Mutual TLS; then every URL must be `https`. The files are read again when they change.
     pub tls: Option<TlsConfiguration>,
 }
 
 /// PEM files. Both sides prove who they are.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TlsConfiguration {
     /// Who may sign the daemons' certificates.
     pub ca_file: PathBuf,
     /// What we show them.
     pub cert_file: PathBuf,
+    /// The key of that certificate.
     pub key_file: PathBuf,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct AttestationConfiguration {
     /// How often live tickets are held against the policies.
     pub audit_interval_seconds: Option<u32>,
-    /// The only keys that tickets are verified with.
+    /// The only keys that tickets are verified with. They never come from attestd itself.
     pub trusted_keys: Vec<TrustedKey>,
 }
 
 impl CorridorConfiguration {
     pub const KIND: &'static str = "CorridorConfiguration";
+
+    /// Everything that has a default, at that.
+    pub fn in_force_by_default() -> Self {
+        let settings = Settings::default();
+        let seconds = |it: Duration| u32::try_from(it.as_secs()).ok();
+        Self {
+            api_version: crds::API_VERSION.to_owned(),
+            telemetry: TelemetryConfiguration {
+                status_interval_seconds: seconds(settings.status_interval),
+            },
+            ber: BerConfiguration {
+                dwell_seconds: seconds(settings.ber_dwell),
+                recalibration_interval_seconds: seconds(settings.recalibration_interval),
+            },
+            backends: BackendsConfiguration::default(),
+            attestation: AttestationConfiguration {
+                audit_interval_seconds: seconds(settings.audit_interval),
+                trusted_keys: Vec::new(),
+            },
+            sweep_interval_seconds: seconds(settings.sweep_interval),
+        }
+    }
 
     /// The defaults with everything that is set here.
     pub fn settings(&self) -> Result<Settings, ConfigurationError> {
@@ -136,6 +167,8 @@ mod tests {
     fn what_is_left_out_keeps_its_default() {
         let mut configuration = configuration();
         assert_eq!(configuration.settings().unwrap(), Settings::default());
+        let said = CorridorConfiguration::in_force_by_default();
+        assert_eq!(said.settings().unwrap(), Settings::default());
         configuration.ber.dwell_seconds = Some(7);
         let expected = Settings { ber_dwell: Duration::from_secs(7), ..Settings::default() };
         assert_eq!(configuration.settings().unwrap(), expected);

@@ -50,7 +50,7 @@ pub(crate) trait Controller: Send + Sync + 'static {
     fn all_known(_context: &Context, _objects: &mut dyn Iterator<Item = &Arc<Self::Object>>) {}
 
     /// An object that was not there before.
-    fn met(_context: &Context, _uid: &str) {}
+    fn met(_context: &Context, _object: &Self::Object) {}
 
     /// An object is gone for good, and not because its whole kind is: called before [`Self::gone`].
     fn vanished(_context: &Context, _object: &Self::Object) {}
@@ -270,7 +270,7 @@ impl<C: Controller> Harness<C> {
                 if former.is_some() {
                     self.gone(&key, None);
                 }
-                C::met(&self.context, &uid);
+                C::met(&self.context, &object);
                 self.by_uid.insert(uid, key.clone());
                 let held = Held { object: Arc::new(object), memory: None };
                 self.objects.insert(key.clone(), held);

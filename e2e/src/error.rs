@@ -16,9 +16,9 @@ pub enum Error {
     #[error("{doing}: {problem}")]
     Malformed { doing: String, problem: String },
 
-    /// The programs of the control plane are neither there nor can they be built.
+    /// A program of others is neither there nor can it be had.
     #[error("{0}")]
-    NoControlPlane(String),
+    NoProgram(String),
 
     #[error("{program} stopped although it should run. Its log ends with:\n{log_tail}")]
     ServerStopped { program: String, log_tail: String },

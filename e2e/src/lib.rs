@@ -12,6 +12,7 @@
 //! - [`replicas`] are several schedulers of which one leads; the tool `failover` ends it again and again.
 //! - [`https_client`] shows what the scheduler's HTTPS answers, and with which certificate.
 //! - [`differential`] asks the scheduler and the real kube-scheduler about the same random Pods.
+//! - [`observability`] shows rules and dashboards of a live site in a real Prometheus.
 //! - [`in_memory_api`] plays the same random calls to the real API server and to the in-memory one.
 //!
 //! Custom resources are written here as plain JSON: a slip in a Rust type must not hide itself by
@@ -36,6 +37,7 @@ pub mod meddler;
 pub mod memory;
 pub mod metrics;
 pub mod objects;
+pub mod observability;
 pub mod observe;
 pub mod population;
 pub mod process_cost;

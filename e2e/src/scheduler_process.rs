@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use http::Uri;
 use http_body_util::BodyExt as _;
 use kube::{Client, Config};
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::process::Command;
 use tokio::sync::OnceCell;
 
@@ -107,6 +109,14 @@ impl SchedulerProcess {
     /// Where it answers HTTP.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Where it answers HTTPS: the system chose the port, and the log names it.
+    pub fn https_address(&self) -> Result<SocketAddr> {
+        let log = self.log();
+        let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let mut addresses = lines.filter_map(|line| line["https"].as_str()?.parse().ok());
+        addresses.next().ok_or_else(|| Error::malformed("looking for the address of HTTPS", log))
     }
 
     pub fn process_id(&self) -> Option<u32> {

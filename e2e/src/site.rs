@@ -28,6 +28,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 pub struct SiteOptions {
     /// Flags of the daemons beyond those that every test needs.
     pub daemons: Vec<String>,
+    /// Flags of the scheduler beyond those that every site has.
+    pub scheduler: Vec<String>,
     /// Merged into the `CorridorConfiguration`.
     pub settings: Value,
     /// `CorridorArgs` of the profile; null: no such document.
@@ -47,7 +49,10 @@ pub struct Site {
     pub meddler: Option<Meddler>,
     pub daemons: DaemonsProcess,
     /// Never started: the folder of the configuration, which goes with the test process.
+    #[expect(dead_code, reason = "kept as long as the scheduler reads what is in it")]
     files: Supervised,
+    /// The scheduler's, for its successors and replicas.
+    flags: Vec<String>,
     is_tampered: bool,
     /// What the owners of this cluster's allocations begin with.
     pub owner_prefix: String,
@@ -65,10 +70,11 @@ impl Site {
         fs::write(&path, configuration).doing(format!("writing {}", path.display()))?;
         let meddler =
             if options.meddled { Some(Meddler::start(daemons.port()).await?) } else { None };
-        let scheduler = start_scheduler(cluster, &daemons, meddler.as_ref(), &files).await?;
+        let flags = flags(&daemons, meddler.as_ref(), &files, &options.scheduler);
+        let scheduler = start(cluster, &flags).await?;
         let owner_prefix = format!("{}/", cluster_uid(cluster.admin()).await?);
         let (cluster, is_tampered) = (cluster.clone(), options.tampered);
-        Ok(Self { cluster, scheduler, meddler, daemons, files, is_tampered, owner_prefix })
+        Ok(Self { cluster, scheduler, meddler, daemons, files, flags, is_tampered, owner_prefix })
     }
 
     pub fn admin(&self) -> &Client {
@@ -84,9 +90,13 @@ impl Site {
     pub async fn restart_scheduler(&mut self) -> Result<()> {
         self.scheduler.kill9_in_place().await?;
         self.ensure_no_wolf();
-        let (daemons, meddler) = (&self.daemons, self.meddler.as_ref());
-        self.scheduler = start_scheduler(&self.cluster, daemons, meddler, &self.files).await?;
+        self.scheduler = start(&self.cluster, &self.flags).await?;
         Ok(())
+    }
+
+    /// Another scheduler with the same flags. They should elect a leader.
+    pub async fn start_replica(&self) -> Result<SchedulerProcess> {
+        start(&self.cluster, &self.flags).await
     }
 
     pub async fn create(
@@ -193,12 +203,17 @@ impl Drop for Site {
     }
 }
 
-async fn start_scheduler(
-    cluster: &Cluster,
+async fn start(cluster: &Cluster, flags: &[String]) -> Result<SchedulerProcess> {
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    cluster.start_scheduler_with(&flags).await
+}
+
+fn flags(
     daemons: &DaemonsProcess,
     meddler: Option<&Meddler>,
     files: &Supervised,
-) -> Result<SchedulerProcess> {
+    extra: &[String],
+) -> Vec<String> {
     let url = meddler.map_or_else(|| daemons.url(), Meddler::url);
     let config = config_path(files);
     let config = config.to_string_lossy();
@@ -209,7 +224,7 @@ async fn start_scheduler(
         ["--attestd-url", &url],
         ["--config", &config],
     ];
-    cluster.start_scheduler_with(flags.as_flattened()).await
+    flags.as_flattened().iter().map(ToString::to_string).chain(extra.to_vec()).collect()
 }
 
 fn config_path(files: &Supervised) -> PathBuf {

@@ -10,6 +10,8 @@ mod daemons;
 mod demo;
 mod http;
 mod logging;
+#[cfg(test)]
+mod reference;
 mod replay;
 mod rotation;
 mod run;

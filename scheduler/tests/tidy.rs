@@ -177,3 +177,18 @@ fn manifests() -> BTreeMap<String, BTreeSet<String>> {
         })
         .collect()
 }
+
+/// cargo wants to see every member of the workspace, also those that it does not build.
+#[test]
+fn the_image_is_built_from_every_member() {
+    let read = |file: &str| fs::read_to_string(root().join(file)).expect("a file can be read");
+    let (manifest, image) = (read("Cargo.toml"), read("config/deploy/Containerfile"));
+    let members = manifest.split_once("members = [").and_then(|(_, rest)| rest.split_once(']'));
+    let members: Vec<&str> = members.map_or("", |it| it.0).split('"').skip(1).step_by(2).collect();
+    assert!(members.len() > 8, "the members were not found: {members:?}");
+    for member in members {
+        let folder = member.split('/').next().unwrap_or(member);
+        let copied = format!("COPY {folder} {folder}\n");
+        assert!(image.contains(&copied), "config/deploy/Containerfile does not copy {folder}");
+    }
+}

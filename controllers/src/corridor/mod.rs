@@ -51,6 +51,10 @@ impl Kind for Corridors {
         &context.corridor_wakes
     }
 
+    fn begin_metrics(context: &Context, object: &crds::Corridor) {
+        context.metrics.corridor_met(object);
+    }
+
     fn record_metrics(context: &Context, object: &crds::Corridor, sample: &CorridorTelemetry) {
         context.metrics.corridor_sample(object, sample);
     }

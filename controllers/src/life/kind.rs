@@ -47,6 +47,7 @@ pub(crate) trait Kind: Send + Sync + 'static {
     fn board(context: &Context) -> &Board<Self::Sample>;
     fn roster(context: &Context) -> &Roster;
     fn wakes(context: &Context) -> &Wakes;
+    fn begin_metrics(context: &Context, object: &Self::Object);
     fn record_metrics(context: &Context, object: &Self::Object, sample: &Self::Sample);
     fn forget_metrics(context: &Context, object: &Self::Object);
 

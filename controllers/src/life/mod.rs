@@ -59,8 +59,9 @@ impl<K: Kind> Controller for LifeController<K> {
         calm::needs_pass(context, object, memory)
     }
 
-    fn met(context: &Context, uid: &str) {
-        K::roster(context).enter(uid);
+    fn met(context: &Context, object: &K::Object) {
+        K::roster(context).enter(object.meta().uid.as_deref().unwrap_or_default());
+        K::begin_metrics(context, object);
     }
 
     fn vanished(context: &Context, object: &K::Object) {

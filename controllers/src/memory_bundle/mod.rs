@@ -53,6 +53,10 @@ impl Kind for Bundles {
         &context.bundle_wakes
     }
 
+    fn begin_metrics(context: &Context, object: &crds::MemoryBundle) {
+        context.metrics.bundle_met(object);
+    }
+
     fn record_metrics(context: &Context, object: &crds::MemoryBundle, sample: &BundleTelemetry) {
         context.metrics.bundle_sample(object, sample);
     }

@@ -2,6 +2,7 @@
 
 mod series;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 
@@ -10,6 +11,7 @@ use daemons::corrd::CorridorTelemetry;
 use daemons::memqosd::BundleTelemetry;
 use kube::ResourceExt;
 use parking_lot::Mutex;
+use prometheus::core::Collector;
 use prometheus::{Counter, CounterVec, Gauge, GaugeVec, IntCounter, Registry};
 
 use self::series::{AttestationSeries, BundleSeries, CorridorSeries, Maker};
@@ -25,6 +27,7 @@ const ATTESTATION_FAILURES: [&str; 8] =
 /// Counters and gauges of seed 000, under their names there, each with `cluster` and `namespace`.
 pub struct Metrics {
     registry: Registry,
+    collectors: Vec<Box<dyn Collector>>,
     corridors: CorridorSeries,
     bundles: BundleSeries,
     attestation: AttestationSeries,
@@ -96,8 +99,9 @@ impl Metrics {
     pub fn new(cluster: &str) -> Self {
         let label = HashMap::from([("cluster".to_owned(), cluster.to_owned())]);
         let registry = Registry::new_custom(None, Some(label)).expect("a valid label");
-        let make = Maker { registry: &registry };
-        Self {
+        let make = Maker { registry: &registry, made: RefCell::default() };
+        let mut this = Self {
+            collectors: Vec::new(),
             corridors: CorridorSeries::new(&make),
             bundles: BundleSeries::new(&make),
             attestation: AttestationSeries::new(&make),
@@ -106,8 +110,15 @@ impl Metrics {
                 "Samples without series of their own, because there are too many objects.",
             ),
             rows: Mutex::default(),
-            registry,
-        }
+            registry: registry.clone(),
+        };
+        this.collectors = make.made.into_inner();
+        this
+    }
+
+    /// Every metric of the controllers, whether it has series yet or not.
+    pub fn collectors(&self) -> impl Iterator<Item = &dyn Collector> {
+        self.collectors.iter().map(AsRef::as_ref)
     }
 
     /// Everything that is known now.
@@ -115,17 +126,31 @@ impl Metrics {
         self.registry.gather()
     }
 
-    pub(crate) fn corridor_allocated(&self, object: &Corridor) {
-        let ((namespace, name), kind) = (name_of(object), object.spec.corridor_type.to_string());
-        self.corridors.allocations.with_label_values(&[&namespace, &name, &kind]).inc();
-        self.begin_recalibrations(&namespace, &name);
+    /// It is here from now on, and so is all that is counted of it.
+    pub(crate) fn corridor_met(&self, object: &Corridor) {
+        if self.rows.lock().admit_corridor(&name_of(object), &BTreeSet::new()).is_none() {
+            self.dropped.inc();
+            return;
+        }
+        self.begin_corridor(object);
     }
 
     /// There before the first of them: no alert sees a series rise that is born with a 1.
-    fn begin_recalibrations(&self, namespace: &str, name: &str) {
+    fn begin_corridor(&self, object: &Corridor) {
+        let ((namespace, name), kind) = (name_of(object), object.spec.corridor_type.to_string());
+        self.corridors.allocations.with_label_values(&[&namespace, &name, &kind]);
         for reason in RECALIBRATION_REASONS {
-            self.corridors.recalibrations.with_label_values(&[namespace, name, reason]);
+            self.corridors.recalibrations.with_label_values(&[&*namespace, &*name, reason]);
         }
+    }
+
+    pub(crate) fn corridor_allocated(&self, object: &Corridor) {
+        let (name, kind) = (name_of(object), object.spec.corridor_type.to_string());
+        if !self.rows.lock().corridors.contains_key(&name) {
+            self.dropped.inc();
+            return;
+        }
+        self.corridors.allocations.with_label_values(&[&name.0, &name.1, &kind]).inc();
     }
 
     pub(crate) fn corridor_recalibrated(&self, object: &Corridor, reason: &str) {
@@ -145,7 +170,7 @@ impl Metrics {
                 return;
             };
             self.forget_lambdas(&name, lost.iter());
-            self.begin_recalibrations(&name.0, &name.1);
+            self.begin_corridor(object);
         }
         let Some(row) = rows.corridors.get_mut(&name) else { return };
         let series = &self.corridors;
@@ -207,17 +232,34 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn bundle_allocated(&self, object: &MemoryBundle) {
-        let (namespace, name) = name_of(object);
-        self.bundles.allocations.with_label_values(&[&namespace, &name]).inc();
+    /// It is here from now on, and so is what is counted of it.
+    pub(crate) fn bundle_met(&self, object: &MemoryBundle) {
+        if let Some((namespace, name)) = self.listed_bundle(object) {
+            self.bundles.allocations.with_label_values(&[&namespace, &name]);
+        }
     }
 
-    pub(crate) fn bundle_sample(&self, object: &MemoryBundle, sample: &BundleTelemetry) {
+    pub(crate) fn bundle_allocated(&self, object: &MemoryBundle) {
         let name = name_of(object);
-        if !self.rows.lock().admit_bundle(&name) {
+        if !self.rows.lock().bundles.contains(&name) {
             self.dropped.inc();
             return;
         }
+        self.bundles.allocations.with_label_values(&[&name.0, &name.1]).inc();
+    }
+
+    /// Its name, if there is room for its series.
+    fn listed_bundle(&self, object: &MemoryBundle) -> Option<Name> {
+        let name = name_of(object);
+        let is_listed = self.rows.lock().admit_bundle(&name);
+        if !is_listed {
+            self.dropped.inc();
+        }
+        is_listed.then_some(name)
+    }
+
+    pub(crate) fn bundle_sample(&self, object: &MemoryBundle, sample: &BundleTelemetry) {
+        let Some(name) = self.listed_bundle(object) else { return };
         let (series, labels) = (&self.bundles, [name.0.as_str(), name.1.as_str()]);
         #[expect(clippy::cast_precision_loss, reason = "amounts on a graph; bytes are < 2^53")]
         let (bytes, pages, violations) =
@@ -256,6 +298,11 @@ impl Metrics {
         self.corridors.power_saved.reset();
         for totals in self.bundles.totals() {
             totals.reset();
+        }
+        // Objects that go while nobody looks would leave theirs behind.
+        let counts = [&self.corridors.allocations, &self.corridors.recalibrations];
+        for counts in counts.into_iter().chain([&self.bundles.allocations]) {
+            counts.reset();
         }
     }
 
@@ -314,79 +361,4 @@ fn follow(counter: &Counter, value: f64) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crds::CorridorSpec;
-    use daemons::Owner;
-    use daemons::corrd::LambdaReading;
-    use jiff::Timestamp;
-
-    fn sample(lambdas: &[u32]) -> CorridorTelemetry {
-        let reading = |lambda_nm| LambdaReading { lambda_nm, ..LambdaReading::default() };
-        CorridorTelemetry {
-            corridor_id: "c".into(),
-            owner: Owner::new("cluster", "object").unwrap(),
-            sampled_at: Timestamp::UNIX_EPOCH,
-            achievable_gbps: 1.0,
-            min_gbps: 1,
-            ber: None,
-            eye_margin: None,
-            latency_ns: None,
-            temp_c: None,
-            power_pj_per_bit: Some(1.0),
-            power_saved_kj: Some(5.0),
-            drift: None,
-            lambdas: lambdas.iter().copied().map(reading).collect(),
-        }
-    }
-
-    fn corridor() -> Corridor {
-        let mut object = Corridor::new("c", CorridorSpec::new(1, [1550], 1));
-        object.metadata.namespace = Some("team".into());
-        object
-    }
-
-    /// All series but the one that counts the others.
-    fn count(metrics: &Metrics) -> usize {
-        metrics.gather().iter().map(|family| family.get_metric().len()).sum::<usize>() - 1
-    }
-
-    #[test]
-    fn series_follow_the_daemon_and_die_with_their_object() {
-        let metrics = Metrics::new("here");
-        let saved = || metrics.corridors.power_saved.with_label_values(&["team", "c"]).get();
-        let mut sample = sample(&[1550]);
-        metrics.corridor_allocated(&corridor());
-        metrics.corridor_sample(&corridor(), &sample);
-        assert!((saved() - 5.0).abs() < 1e-9);
-        sample.power_saved_kj = Some(2.0);
-        metrics.corridor_sample(&corridor(), &sample);
-        assert!((saved() - 2.0).abs() < 1e-9, "a daemon that begins again is followed");
-        let labelled = |family: &prometheus::proto::MetricFamily| {
-            let labels = family.get_metric()[0].get_label();
-            labels.iter().any(|label| label.name() == "cluster" && label.value() == "here")
-        };
-        assert!(metrics.gather().iter().all(labelled), "every series names its cluster");
-        metrics.forget_corridor(&corridor());
-        assert_eq!(count(&metrics), 0);
-        assert_eq!(metrics.rows.lock().count, 0);
-    }
-
-    #[test]
-    fn a_wavelength_that_the_path_lost_has_no_series() {
-        let metrics = Metrics::new("here");
-        metrics.corridor_sample(&corridor(), &sample(&[1550, 1551]));
-        let with_two = count(&metrics);
-        metrics.corridor_sample(&corridor(), &sample(&[1550]));
-        assert!(count(&metrics) < with_two);
-        assert_eq!(metrics.rows.lock().count, 2, "the Corridor and one wavelength");
-    }
-
-    #[test]
-    fn too_many_objects_are_counted_instead_of_shown() {
-        let metrics = Metrics::new("here");
-        metrics.rows.lock().count = ROWS_MAX - 1;
-        metrics.corridor_sample(&corridor(), &sample(&[1550]));
-        assert_eq!((count(&metrics), metrics.dropped.get()), (0, 1));
-    }
-}
+mod tests;

@@ -1,10 +1,16 @@
 //! Every series of Corridors and MemoryBundles: to add one, add its line here and set it.
 
+use std::cell::RefCell;
+
 use prometheus::core::Collector;
 use prometheus::{CounterVec, GaugeVec, IntCounter, IntCounterVec, Opts, Registry};
 
 const CORRIDOR: &[&str] = &["namespace", "corridor"];
 const LAMBDA: &[&str] = &["namespace", "corridor", "lambda"];
+/// Of allocations.
+const MADE: &str =
+    "Allocations made since this leader looks after the object. 0 when it is first seen.";
+
 const BUNDLE: &[&str] = &["namespace", "bundle"];
 
 pub(super) struct CorridorSeries {
@@ -26,19 +32,23 @@ impl CorridorSeries {
         let (typed, tuned) =
             (&["namespace", "corridor", "type"], &["namespace", "corridor", "reason"]);
         Self {
-            allocations: make.counts("corridor_allocations_total", "Allocations made.", typed),
+            allocations: make.counts("corridor_allocations_total", MADE, typed),
             achievable: make.gauges(
                 "corridor_achievable_gbps",
-                "Bandwidth that the path can carry now, as corrd measures it.",
+                "Bandwidth that the path can carry now, as corrd measures it, in Gbps.",
                 CORRIDOR,
             ),
-            min: make.gauges("corridor_min_gbps", "The floor that was asked for.", CORRIDOR),
+            min: make.gauges(
+                "corridor_min_gbps",
+                "The floor that was asked for, in Gbps.",
+                CORRIDOR,
+            ),
             throughput: make.gauges(
                 "corridor_throughput_gbps",
-                "Throughput of a wavelength.",
+                "Throughput of a wavelength, in Gbps.",
                 LAMBDA,
             ),
-            power: make.gauges("corridor_power_pj_per_bit", "Energy per bit.", CORRIDOR),
+            power: make.gauges("corridor_power_pj_per_bit", "Energy per bit, in pJ.", CORRIDOR),
             ber: make.gauges("corridor_ber", "Bit error rate of a wavelength.", LAMBDA),
             eye: make.gauges("corridor_eye_margin", "Eye margin of a wavelength, in dB.", LAMBDA),
             recalibrations: make.counts(
@@ -46,15 +56,15 @@ impl CorridorSeries {
                 "Recalibrations by HELIOPASS, by reason: ber_drift, spec_change.",
                 tuned,
             ),
-            bias: make.gauges("heliopass_bias_mv", "Bias of a wavelength.", LAMBDA),
+            bias: make.gauges("heliopass_bias_mv", "Bias of a wavelength, in mV.", LAMBDA),
             lambda_shift: make.gauges(
                 "heliopass_lambda_shift_nm",
-                "How far a wavelength was moved.",
+                "How far a wavelength was moved, in nm.",
                 LAMBDA,
             ),
             power_saved: make.totals(
                 "heliopass_power_saved_kj_total",
-                "Energy saved by tuning.",
+                "Energy saved by tuning, in kJ.",
                 CORRIDOR,
             ),
         }
@@ -82,8 +92,8 @@ pub(super) struct BundleSeries {
 impl BundleSeries {
     pub fn new(make: &Maker<'_>) -> Self {
         Self {
-            allocations: make.counts("ffm_allocations_total", "Allocations made.", BUNDLE),
-            bytes: make.gauges("ffm_allocation_bytes", "Size of a bundle.", BUNDLE),
+            allocations: make.counts("ffm_allocations_total", MADE, BUNDLE),
+            bytes: make.gauges("ffm_allocation_bytes", "Size of a bundle, in bytes.", BUNDLE),
             achieved: make.gauges("ffm_achieved_gbs", "Bandwidth, in GB/s.", BUNDLE),
             floor: make.gauges(
                 "ffm_bandwidth_floor_gbs",
@@ -140,6 +150,8 @@ impl AttestationSeries {
 /// neither step can fail.
 pub(super) struct Maker<'a> {
     pub registry: &'a Registry,
+    /// Everything that was made: a registry tells of what has series already, and of nothing else.
+    pub made: RefCell<Vec<Box<dyn Collector>>>,
 }
 
 impl Maker<'_> {
@@ -166,6 +178,7 @@ impl Maker<'_> {
     ) -> C {
         let collector = collector.expect("names and labels are valid");
         self.registry.register(Box::new(collector.clone())).expect("each name is used once");
+        self.made.borrow_mut().push(Box::new(collector.clone()));
         collector
     }
 }

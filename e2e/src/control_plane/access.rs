@@ -22,7 +22,16 @@ impl ControlPlane {
     pub(super) async fn give_scheduler_access(&mut self) -> Result<()> {
         let rules = format!("{CONFIG_DIR}/rbac");
         self.kubectl(&["apply", "--server-side", "--filename", &rules]).await?;
-        let accounts: Api<ServiceAccount> = Api::namespaced(self.admin(), SYSTEM_NAMESPACE);
+        let token = self.token_of(SYSTEM_NAMESPACE, SCHEDULER_ACCOUNT).await?;
+        let authority = servers::certificate(self.api_server.folder());
+        let url = self.admin.cluster_url.to_string();
+        fs::write(&self.scheduler_kubeconfig, kubeconfig(&url, &authority, &token))
+            .doing(format!("writing {}", self.scheduler_kubeconfig.display()))
+    }
+
+    /// A token of a ServiceAccount.
+    pub async fn token_of(&self, namespace: &str, account: &str) -> Result<String> {
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.admin(), namespace);
         let request = TokenRequest {
             spec: Some(TokenRequestSpec {
                 expiration_seconds: Some(TOKEN_SECONDS),
@@ -30,18 +39,13 @@ impl ControlPlane {
             }),
             ..TokenRequest::default()
         };
-        let doing = format!("asking for a token of {SYSTEM_NAMESPACE}/{SCHEDULER_ACCOUNT}");
+        let doing = format!("asking for a token of {namespace}/{account}");
         let granted = accounts
-            .create_token_request(SCHEDULER_ACCOUNT, &PostParams::default(), &request)
+            .create_token_request(account, &PostParams::default(), &request)
             .await
             .doing(doing.clone())?;
         let token = granted.status.and_then(|status| status.token);
-        let token = token.ok_or_else(|| Error::malformed(doing, "the answer has none"))?;
-
-        let authority = servers::certificate(self.api_server.folder());
-        let url = self.admin.cluster_url.to_string();
-        fs::write(&self.scheduler_kubeconfig, kubeconfig(&url, &authority, &token))
-            .doing(format!("writing {}", self.scheduler_kubeconfig.display()))
+        token.ok_or_else(|| Error::malformed(doing, "the answer has none"))
     }
 }
 

@@ -101,7 +101,7 @@ impl ControlPlane {
     ) -> Result<Supervised> {
         let program = self.binaries.path(PROGRAM);
         if !program.is_file() {
-            return Err(Error::NoControlPlane(format!(
+            return Err(Error::NoProgram(format!(
                 "The comparison needs {PROGRAM}: put it into the folder that KUBEBUILDER_ASSETS \
                  names, or unset the variable to have it built with Go.",
             )));

@@ -191,7 +191,15 @@ pub(super) fn certificate(folder: &Path) -> PathBuf {
 }
 
 pub(crate) async fn is_ready(client: &Client) -> bool {
-    let request = Request::get("/readyz").body(Vec::new()).expect("a constant path is valid");
+    answers(client, "/readyz").await
+}
+
+pub(crate) async fn is_prometheus_ready(client: &Client) -> bool {
+    answers(client, "/-/ready").await
+}
+
+async fn answers(client: &Client, path: &'static str) -> bool {
+    let request = Request::get(path).body(Vec::new()).expect("a constant path is valid");
     client.request_text(request).await.is_ok()
 }
 

@@ -2,7 +2,6 @@
 //! server that does not answer, new certificates, and too many questions.
 
 use std::fs;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -64,7 +63,7 @@ async fn tell(story: impl AsyncFnOnce(&Story<'_>)) {
     let flags = ["--https", "127.0.0.1:0", "--tls-cert-file", certificate];
     let flags = [&flags[..], &["--tls-private-key-file", key]].concat();
     let scheduler = cluster.start_scheduler_with(&flags).await.unwrap();
-    let client = authority.client(https_address(&scheduler)).unwrap();
+    let client = authority.client(scheduler.https_address().unwrap()).unwrap();
     let told = Story { plane, scheduler, client, authority, files, first, _folder: folder };
     story(&told).await;
     assert_eq!(told.scheduler.terminate().await.unwrap(), 0);
@@ -73,14 +72,6 @@ async fn tell(story: impl AsyncFnOnce(&Story<'_>)) {
 fn write(files: &[PathBuf; 2], pair: &Pair) {
     fs::write(&files[0], &pair.certificate).unwrap();
     fs::write(&files[1], &pair.key).unwrap();
-}
-
-/// The system chose the port; the log names it.
-fn https_address(scheduler: &SchedulerProcess) -> SocketAddr {
-    let log = scheduler.log();
-    let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let mut addresses = lines.filter_map(|line| Some(line["https"].as_str()?.parse().unwrap()));
-    addresses.next().unwrap_or_else(|| panic!("the log does not name the address:\n{log}"))
 }
 
 impl Story<'_> {
@@ -309,7 +300,8 @@ async fn too_many_questions_are_asked_to_wait() {
 async fn nobody_takes_more_than_their_share() {
     tell(async |story| {
         // Whoever connects and says nothing is sent away.
-        let mut silent = TcpStream::connect(https_address(&story.scheduler)).await.unwrap();
+        let mut silent =
+            TcpStream::connect(story.scheduler.https_address().unwrap()).await.unwrap();
         let waited = timeout(HANDSHAKE_TIME_MAX, silent.read(&mut [0; 16])).await;
         assert_eq!(waited.expect("it may stay for ever").unwrap_or(0), 0);
 
@@ -347,7 +339,7 @@ async fn a_replica_that_follows_is_scraped_too() {
             ["--leader-elect=true", "--https", "127.0.0.1:0", "--tls-cert-file", certificate];
         let flags = [&flags[..], &["--tls-private-key-file", key]].concat();
         let follower = cluster.start_scheduler_with(&flags).await.unwrap();
-        let client = story.authority.client(https_address(&follower)).unwrap();
+        let client = story.authority.client(follower.https_address().unwrap()).unwrap();
         let bearer = format!("Bearer {scraper}");
         let reply = client.call(Method::GET, "/metrics", Some(&bearer), "").await.unwrap();
         assert_eq!(reply.status, 200, "{reply:?}");

@@ -35,12 +35,13 @@ mod wire;
 
 pub use act::Notice;
 pub use configuration::{
-    ConfigurationError, KubeSchedulerConfiguration, ProfileError, SchedulerConfiguration,
+    ConfigurationError, Described, KubeSchedulerConfiguration, ProfileError,
+    SchedulerConfiguration, described,
 };
 pub use election::{Election, ElectionSettings, Fence, SettingsError, Tenure, Term};
 pub use health::{Health, KindState};
 pub use journal::{Divergence, Journal, JournalError, ReplayError, Replayed, replay};
-pub use metrics::Metrics;
+pub use metrics::{Collectors, Metrics};
 pub use questions::{QuestionError, Questions};
 pub use run::{Driver, DriverError};
 pub use shadow::{Shadow, ShadowBook};

@@ -5,12 +5,13 @@ use std::fmt;
 use ml_dsa::MlDsa65;
 use p256::ecdsa::signature::{Signer, Verifier};
 use p256::pkcs8::{DecodePublicKey, EncodePublicKey, LineEnding};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 /// How a ticket is signed. Names as registered for JOSE.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 pub enum Algorithm {
     #[serde(rename = "ES256")]
     Es256,
@@ -35,12 +36,13 @@ impl fmt::Display for Algorithm {
 }
 
 /// A key to be trusted, as it stands in the configuration.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TrustedKey {
+    /// The key's name in tickets.
     pub kid: String,
     pub alg: Algorithm,
-    /// `-----BEGIN PUBLIC KEY-----`
+    /// In PEM, beginning with `-----BEGIN PUBLIC KEY-----`.
     pub public_key_pem: String,
 }
 

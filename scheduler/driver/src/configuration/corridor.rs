@@ -4,41 +4,51 @@ use std::time::Duration;
 
 use engine::{Bypass, Quota};
 use model::{Amount, FailurePolicy};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::error::ProfileError;
 use super::profile::ProfileSettings;
 
 /// Settings of ours, for one profile.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct CorridorArgs {
+    /// For Pods that name none.
     failure_policy: Option<Policy>,
+    /// How far the head of a line may be passed by others.
     bypass: Option<BypassArgs>,
+    /// Soft: beyond it, Pods of the namespace stand last in a line.
     quotas: Vec<QuotaArgs>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 enum Policy {
     Queue,
     FailFast,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct BypassArgs {
+    /// How often.
     times: Option<u32>,
+    /// For how long after the first time. Whichever of both comes first ends it.
     seconds: Option<u32>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct QuotaArgs {
+    /// Whose Pods are counted.
     namespace: String,
+    /// Of each Corridor.
     #[serde(default)]
     gbps: Option<f64>,
+    /// Of each MemoryBundle.
     #[serde(default)]
     gbs: Option<f64>,
+    /// Pods on each object.
     #[serde(default)]
     pods: Option<usize>,
 }

@@ -3,20 +3,31 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::error::ConfigurationError;
 use crate::election::ElectionSettings;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct LeaderElection {
+    /// Whether replicas agree on one that decides; `--leader-elect` goes before.
     pub leader_elect: Option<bool>,
+    /// Whoever does not lead waits this long after the last renewal that it saw. Whole seconds, up to 1 h.
+    #[schemars(with = "Option<String>")]
     lease_duration: Option<SignedDuration>,
+    /// Whoever leads stops this long after the last renewal that it sent.
+    #[schemars(with = "Option<String>")]
     renew_deadline: Option<SignedDuration>,
+    /// How often it renews.
+    #[schemars(with = "Option<String>")]
     retry_period: Option<SignedDuration>,
+    /// `leases` is the only one.
     resource_lock: Option<String>,
+    /// The Lease; `kube-scheduler` is refused without `--replace-default`.
     resource_name: Option<String>,
+    /// Where the Lease is.
     resource_namespace: Option<String>,
 }
 

@@ -8,9 +8,11 @@ mod plugin_args;
 mod plugin_table;
 mod plugins;
 mod profile;
+mod reference;
 mod scoring;
 
 use engine::EngineConfig;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -18,6 +20,7 @@ use leader_election::LeaderElection;
 use profile::Profile;
 
 pub use error::{ConfigurationError, ProfileError};
+pub use reference::{Described, described};
 
 use crate::election::ElectionSettings;
 
@@ -33,27 +36,48 @@ const CORRIDOR_PLUGIN: &str = "Corridor";
 const PROFILES_MAX: usize = 16;
 
 /// The document of kind `KubeSchedulerConfiguration`.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct KubeSchedulerConfiguration {
+    /// `kubescheduler.config.k8s.io/v1`.
     api_version: String,
+    /// Schedulers by name, in one process: up to 16. None: one by our own name.
     profiles: Vec<Profile>,
+    /// Which replica decides: docs/replicas.md.
     leader_election: LeaderElection,
+    /// Refused.
     extenders: Vec<Extender>,
     // Known to kube-scheduler, without a meaning here: see `unused`.
+    /// Not used.
+    #[schemars(with = "Option<serde_json::Value>")]
     parallelism: Option<IgnoredAny>,
+    /// Not used.
+    #[schemars(with = "Option<serde_json::Value>")]
     percentage_of_nodes_to_score: Option<IgnoredAny>,
+    /// Not used.
+    #[schemars(with = "Option<serde_json::Value>")]
     client_connection: Option<IgnoredAny>,
+    /// Not used.
+    #[schemars(with = "Option<serde_json::Value>")]
     pod_initial_backoff_seconds: Option<IgnoredAny>,
+    /// Not used.
+    #[schemars(with = "Option<serde_json::Value>")]
     pod_max_backoff_seconds: Option<IgnoredAny>,
+    /// Not used.
+    #[schemars(with = "Option<serde_json::Value>")]
     enable_profiling: Option<IgnoredAny>,
+    /// Not used.
+    #[schemars(with = "Option<serde_json::Value>")]
     enable_contention_profiling: Option<IgnoredAny>,
+    /// Not used.
+    #[schemars(with = "Option<serde_json::Value>")]
     delay_cache_until_active: Option<IgnoredAny>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 struct Extender {
+    /// It is named when it is refused.
     url_prefix: String,
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use engine::{DefaultSpread, Rules};
 use model::{NodeSelectorTerm, WhenUnsatisfiable};
+use schemars::{JsonSchema, Schema, schema_for};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -16,11 +17,12 @@ use super::scoring::{BalancedArgs, FitArgs};
 use crate::translate;
 use crate::wire::{WireNodeAffinity, WireSpreadConstraint};
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct PluginConfig {
+    /// Of the plugin.
     name: String,
-    /// Each plugin has other fields.
+    /// Each plugin has other fields: below.
     #[serde(default)]
     args: Value,
 }
@@ -33,6 +35,18 @@ pub(super) const CONFIGURABLE: [&str; 5] = [
     "PodTopologySpread",
     "InterPodAffinity",
 ];
+
+/// The args of each plugin that has any, for the reference.
+pub(super) fn schemas() -> [(&'static str, Schema); 6] {
+    [
+        (CORRIDOR_PLUGIN, schema_for!(CorridorArgs)),
+        ("NodeResourcesFit", schema_for!(FitArgs)),
+        ("NodeResourcesBalancedAllocation", schema_for!(BalancedArgs)),
+        ("NodeAffinity", schema_for!(NodeAffinityArgs)),
+        ("PodTopologySpread", schema_for!(SpreadArgs)),
+        ("InterPodAffinity", schema_for!(PodAffinityArgs)),
+    ]
+}
 
 /// Plugins whose args are accepted, because files for kube-scheduler have them, and do nothing.
 const WITHOUT_EFFECT: [(&str, &str); 3] = [
@@ -113,9 +127,11 @@ fn parse<T: DeserializeOwned>(args: Value) -> Result<T, String> {
     serde_json::from_value(args).map_err(|error| error.to_string())
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct NodeAffinityArgs {
+    /// As `nodeAffinity` of a Pod; it holds for every Pod beside its own.
+    #[schemars(with = "Value")]
     added_affinity: WireNodeAffinity,
 }
 
@@ -138,10 +154,13 @@ impl NodeAffinityArgs {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct SpreadArgs {
+    /// `System`, or `List` for the constraints below.
     defaulting_type: String,
+    /// As `topologySpreadConstraints` of a Pod, without a selector, for Pods that have none.
+    #[schemars(with = "Vec<Value>")]
     default_constraints: Vec<WireSpreadConstraint>,
 }
 
@@ -184,10 +203,12 @@ impl SpreadArgs {
 /// kube-scheduler accepts weights from 0 to this.
 const HARD_WEIGHT_MAX: i32 = 100;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct PodAffinityArgs {
+    /// What a required term of a Pod on a node weighs in the score of others: 0 to 100.
     hard_pod_affinity_weight: Option<i32>,
+    /// Whether preferences of Pods on nodes count for nothing.
     ignore_preferred_terms_of_existing_pods: bool,
 }
 

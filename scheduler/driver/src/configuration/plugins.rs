@@ -4,14 +4,16 @@
 use std::collections::BTreeSet;
 
 use engine::{Plugin as RuleName, Rules, Weights};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::error::ProfileError;
 use super::plugin_table::{Known, OURS, PLUGINS, Point, Role, known};
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct Plugins {
+    /// At every point that a plugin has; a point's own list goes before.
     multi_point: PluginSet,
     pre_enqueue: PluginSet,
     queue_sort: PluginSet,
@@ -29,17 +31,22 @@ pub(super) struct Plugins {
     placement_score: PluginSet,
 }
 
-#[derive(Debug, Default, Deserialize)]
+/// Plugins of one extension point.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct PluginSet {
+    /// Beside those that are on by default.
     enabled: Vec<Plugin>,
+    /// `*` is all of them.
     disabled: Vec<Plugin>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct Plugin {
+    /// kube-scheduler's name, or Corridor.
     name: String,
+    /// Of a score. 0 is the default weight.
     weight: i32,
 }
 

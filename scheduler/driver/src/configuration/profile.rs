@@ -1,6 +1,7 @@
 //! `profiles`: several schedulers by name, in one process.
 
 use engine::{Bypass, EngineConfig, Profile as EngineProfile, Quota};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -9,12 +10,17 @@ use super::plugin_args::{self, PluginConfig};
 use super::plugins::Plugins;
 use super::{DEFAULT_SCHEDULER, SAMPLING};
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct Profile {
+    /// The Pods that it serves: those with this `schedulerName`.
     scheduler_name: Option<String>,
+    /// Not used: every node is considered.
+    #[schemars(with = "Option<u32>")]
     percentage_of_nodes_to_score: Option<IgnoredAny>,
+    /// Plugins switched on and off, and the weights of scores.
     plugins: Plugins,
+    /// The args of plugins.
     plugin_config: Vec<PluginConfig>,
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use engine::{ResourceWeight, Rules, ScoringStrategy, ShapePoint};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// kube-scheduler accepts resource weights from 1 to this, …
@@ -13,47 +14,58 @@ const RESOURCE_WEIGHT_MAX: i64 = 100;
 const UTILIZATION_MAX: i32 = 100;
 const SHAPE_SCORE_MAX: i32 = 10;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct FitArgs {
+    /// Extended resources that are not looked at.
     ignored_resources: Vec<String>,
+    /// The same by what stands before the slash of their names.
     ignored_resource_groups: Vec<String>,
+    /// What makes a node a good one.
     scoring_strategy: Option<StrategyArgs>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct StrategyArgs {
     #[serde(rename = "type")]
+    /// `LeastAllocated`, `MostAllocated` or `RequestedToCapacityRatio`.
     strategy_type: String,
+    /// Left out: cpu and memory, with equal weights.
     resources: Vec<ResourceArgs>,
+    /// Of `RequestedToCapacityRatio`.
     requested_to_capacity_ratio: Option<RatioArgs>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RatioArgs {
+    /// A curve, by rising utilization.
     shape: Vec<PointArgs>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct PointArgs {
+    /// 0 to 100.
     utilization: i32,
+    /// 0 to 10.
     score: i32,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct ResourceArgs {
+    /// For instance cpu.
     name: String,
-    /// Left out, or 0: 1.
+    /// 1 to 100. Left out, or 0: 1.
     weight: i64,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct BalancedArgs {
+    /// Left out: cpu and memory.
     resources: Vec<ResourceArgs>,
 }
 

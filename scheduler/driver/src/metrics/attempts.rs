@@ -42,7 +42,7 @@ impl Attempts {
         Ok(Self {
             total: make.counters(
                 "scheduler_schedule_attempts_total",
-                "Attempts to schedule Pods, by result: scheduled, unschedulable, error.",
+                "Attempts to schedule Pods, by result: scheduled (bound), unschedulable, error (the Binding failed, or the Pod's rules could not be applied).",
                 &["result", "profile"],
             )?,
             seconds: make.histograms(
@@ -53,7 +53,7 @@ impl Attempts {
             )?,
             algorithm: make.histogram(
                 "scheduler_scheduling_algorithm_duration_seconds",
-                "Time of one decision, without its Binding.",
+                "Time of one decision, without its Binding. Several in one call of the engine are taken to have lasted equally long.",
                 seconds()?,
             )?,
             extension_points: make.histograms(
@@ -64,7 +64,7 @@ impl Attempts {
             )?,
             sli: make.histograms(
                 "scheduler_pod_scheduling_sli_duration_seconds",
-                "Time from the first attempt to schedule a Pod until it was bound, by how many attempts it took.",
+                "Time from the first attempt to schedule a Pod until it was bound, by how many attempts it took: 1 to 14, 15+.",
                 prometheus::exponential_buckets(0.01, 2.0, 20)?,
                 &["attempts"],
             )?,

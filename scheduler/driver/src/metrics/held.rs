@@ -48,17 +48,17 @@ impl HeldPods {
             oldest: make.registered(oldest)?,
             held: make.gauges(
                 "corridor_held_pods",
-                "Pods held for a Corridor or MemoryBundle, by why.",
+                "Pods held for a Corridor or MemoryBundle, by why. Only the leader says it; a series ends when nobody is held. At most 10,000 rows.",
                 &["namespace", "kind", "object", "reason"],
             )?,
             stranded: make.amounts(
                 "corridor_stranded_cpu_cores",
-                "CPU that Pods ask for who lack nothing but this object, at most what is free on all nodes.",
+                "CPU that Pods ask for who lack nothing but this object, at most what is free on all nodes together. Only the leader says it.",
                 &["namespace", "kind", "object"],
             )?,
             unlisted: make.gauge(
                 "corridor_held_pods_unlisted",
-                "Pods held for objects that have no series of their own, because there are too many.",
+                "Pods held for objects that have no series in corridor_held_pods, because there are too many.",
             )?,
             shown: Mutex::default(),
         })

@@ -1,6 +1,8 @@
 //! Makes metrics that are registered from the start, each with the label `cluster`.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::fmt;
 
 use prometheus::core::Collector;
 use prometheus::{
@@ -12,13 +14,35 @@ pub(super) type Made<T> = Result<T, prometheus::Error>;
 
 pub(super) struct Maker {
     pub registry: Registry,
+    made: RefCell<Collectors>,
+}
+
+/// Everything that was registered: a registry tells of what has series already, and of nothing else.
+#[derive(Default)]
+pub struct Collectors(Vec<Box<dyn Collector>>);
+
+impl Collectors {
+    pub fn iter(&self) -> impl Iterator<Item = &dyn Collector> {
+        self.0.iter().map(AsRef::as_ref)
+    }
+}
+
+impl fmt::Debug for Collectors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Collectors").field("count", &self.0.len()).finish()
+    }
 }
 
 impl Maker {
     /// `cluster`: the label by which one Prometheus tells several clusters apart.
     pub fn new(cluster: &str) -> Made<Self> {
         let label = HashMap::from([("cluster".to_owned(), cluster.to_owned())]);
-        Ok(Self { registry: Registry::new_custom(None, Some(label))? })
+        Ok(Self { registry: Registry::new_custom(None, Some(label))?, made: RefCell::default() })
+    }
+
+    /// The registry, and all that is in it.
+    pub fn finish(self) -> (Registry, Collectors) {
+        (self.registry, self.made.into_inner())
     }
 
     pub fn counter(&self, name: &str, help: &str) -> Made<IntCounter> {
@@ -74,6 +98,7 @@ impl Maker {
 
     pub fn registered<C: Collector + Clone + 'static>(&self, metric: C) -> Made<C> {
         self.registry.register(Box::new(metric.clone()))?;
+        self.made.borrow_mut().0.push(Box::new(metric.clone()));
         Ok(metric)
     }
 }

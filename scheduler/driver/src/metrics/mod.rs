@@ -15,6 +15,7 @@ use prometheus::{Histogram, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Re
 use self::attempts::Attempts;
 pub(crate) use self::attempts::Took;
 use self::held::HeldPods;
+pub use self::make::Collectors;
 use self::make::{Made, Maker, raise_to, seconds};
 use self::objects::Objects;
 use self::queues::Queues;
@@ -24,6 +25,7 @@ use crate::translate::TURNED_AWAY_REASONS;
 #[derive(Debug)]
 pub struct Metrics {
     pub registry: Registry,
+    collectors: Collectors,
     pub(crate) attempts: Attempts,
     pub(crate) objects: Objects,
     queues: Queues,
@@ -47,7 +49,9 @@ impl Metrics {
     /// `cluster`: the label by which one Prometheus tells several clusters apart.
     pub fn new(cluster: &str) -> Result<Self, prometheus::Error> {
         let make = Maker::new(cluster)?;
-        Ok(Self {
+        let mut this = Self {
+            registry: make.registry.clone(),
+            collectors: Collectors::default(),
             attempts: Attempts::new(&make)?,
             objects: Objects::new(&make)?,
             queues: Queues::new(&make)?,
@@ -63,17 +67,17 @@ impl Metrics {
             )?,
             reports_dropped: make.counter(
                 "corridor_reports_dropped_total",
-                "Events about scheduled Pods that were dropped because too many waited.",
+                "Events about bound Pods that were dropped because more than --events-waiting-max waited.",
             )?,
             tampering: make.counters_of(
                 "corridor_tampering_total",
-                "Writes by somebody else to what only the scheduler writes, by kind.",
+                "Writes by somebody else to what only the scheduler writes: grant (result annotations of a Pod), placement (a Pod put on a Node by somebody else), leader (a Binding in the name of another leader, or its annotation), status, finalizer, intent, ticket (of our objects). All 0 from the start.",
                 "kind",
                 Tampering::ALL.map(Tampering::as_str),
             )?,
             turned_away: make.counters_of(
                 "corridor_kubelet_rejections_total",
-                "Pods that were bound here and then rejected by the kubelet of their node, by its reason.",
+                "Pods that were bound here and then rejected by the kubelet of their node: its own reason (OutOfcpu, OutOfmemory, UnexpectedAdmissionError and the like), OutOfExtendedResources for resources of any other name, other. If the reason is the node's, nothing more is put there for 10 s, doubling up to 5 min.",
                 "reason",
                 TURNED_AWAY_REASONS,
             )?,
@@ -104,10 +108,16 @@ impl Metrics {
             unreadable: watched(
                 &make,
                 "corridor_unreadable_objects_total",
-                "Objects from the API server that could not be read, by resource. Others are not affected.",
+                "Objects from the API server that could not be read, by resource. Others are not affected; a bound Pod counts as it last could be read, and if it never could, nothing more is put on its node.",
             )?,
-            registry: make.registry,
-        })
+        };
+        (_, this.collectors) = make.finish();
+        Ok(this)
+    }
+
+    /// Every metric of the driver, whether it has series yet or not.
+    pub fn collectors(&self) -> &Collectors {
+        &self.collectors
     }
 
     /// The series of these profiles are there from now on.
@@ -149,7 +159,7 @@ impl Metrics {
 fn writes(make: &Maker) -> Made<IntCounterVec> {
     let writes = make.counters(
         "corridor_writes_total",
-        "What was written beside Bindings, by kind (condition, event, status, eviction) and result (ok, failed).",
+        "What was written beside Bindings: condition, event, status (of Corridors and MemoryBundles), eviction (each step: the announcement, the deletion); ok or failed.",
         &["kind", "result"],
     )?;
     for kind in ["condition", "event", "status", "eviction"] {

@@ -29,7 +29,7 @@ impl Queues {
         )?;
         let incoming = make.counters(
             "scheduler_queue_incoming_pods_total",
-            "Pods that came into a queue (active, backoff, unschedulable), by what brought them there.",
+            "Pods that came into a queue (active, backoff, unschedulable), by what brought them there: kube-scheduler's names, and CorridorObjectChange, AttestationPolicyChange, Other.",
             &["queue", "event"],
         )?;
         let both = Queue::ALL.into_iter().flat_map(|it| QueuedBy::ALL.map(|event| (it, event)));
@@ -44,7 +44,7 @@ impl Queues {
             incoming: incoming.collect(),
             unschedulable: make.gauges(
                 "scheduler_unschedulable_pods",
-                "Pods that wait because of a plugin, for instance Corridor for floors that cannot be met. One that waits because of two counts for both.",
+                "Pods that wait because of a plugin: kube-scheduler's, and Corridor for floors that cannot be met. One that waits because of two counts for both. Counted every 5 s or so.",
                 &["plugin", "profile"],
             )?,
         })

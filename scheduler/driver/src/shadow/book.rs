@@ -29,10 +29,7 @@ pub struct ShadowBook {
 }
 
 impl ShadowBook {
-    pub(super) fn new(
-        scheduler_name: &str,
-        registry: &Registry,
-    ) -> Result<Self, prometheus::Error> {
+    pub fn new(scheduler_name: &str, registry: &Registry) -> Result<Self, prometheus::Error> {
         let total = Opts::new(
             "corridor_shadow_decisions_total",
             "Decisions of the other scheduler that were compared, by result (agree, disagree) and reason.",
