@@ -11,6 +11,7 @@ use driver::{
 };
 use engine::EventQueue;
 use futures::{FutureExt, TryFutureExt};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
@@ -21,6 +22,7 @@ use crate::configuration::{
     Configuration, ConfigurationError, Known, Listeners, Live, LiveError, Reloads,
 };
 use crate::http::{self, HttpsError, Status};
+use crate::own_thread::OwnThread;
 use crate::{BAD_CONFIGURATION, FAILURE, account, shadow, stop};
 
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +37,8 @@ pub enum RunError {
     Signals(#[source] std::io::Error),
     #[error("cannot make the folder of --journal-dir {path}: {source}")]
     JournalDir { path: PathBuf, source: std::io::Error },
+    #[error("cannot start a thread: {0}")]
+    Thread(#[source] std::io::Error),
     #[error("cannot set up metrics: {0}")]
     Metrics(#[from] prometheus::Error),
     #[error("cannot serve HTTP on {address}: {source}; choose another address with --http")]
@@ -58,6 +62,7 @@ impl RunError {
             Self::Backends(error) => error.exit_code(),
             Self::Https(error) => error.exit_code(),
             Self::Signals(_)
+            | Self::Thread(_)
             | Self::Metrics(_)
             | Self::Http { .. }
             | Self::Controllers(_)
@@ -84,8 +89,12 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
             .counting_tampering(metrics.tampering());
     let config = configuration.scheduler.engine.clone();
     let tenure = candidacy.tenure.clone();
+    // Deciding and writing on one thread; lists are read beside it.
+    let own_thread = OwnThread::new().map_err(RunError::Thread)?;
+    let writing = own_thread.inside(|| client::fenced(&access, &candidacy.fence))?;
     let driver =
         Driver::new(client.clone(), tenure.clone(), config, metrics.clone(), health.clone())
+            .writing_with(writing, Handle::current())
             .with_witness(controllers.witness())
             .expecting(chosen.configured());
     let driver = with_journal_folder(driver, args.journal_dir.as_deref())?;
@@ -115,18 +124,11 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
         .map_err(|source| RunError::Http { address: args.http, source })?;
     // Not behind the fence: a replica that follows is asked for its metrics, too.
     let https = http::serve_https(&args.https, routes, client::unfenced(&access)?).await?;
-    info!(
-        version = env!("CARGO_PKG_VERSION"),
-        scheduler_name = crds::SCHEDULER_NAME,
-        http = %address,
-        https = https.map(tracing::field::display),
-        leader_elect = candidacy.election.is_some(),
-        "started"
-    );
+    tell_start(address, https, candidacy.election.is_some());
     // Neither half runs on without the other: whoever starts this process again starts both.
     let halves = async {
         tokio::try_join!(
-            driver.run(stop.clone()).map_err(RunError::from),
+            drive(own_thread, driver, stop.clone()),
             while_leading(&controllers, &tenure, for_controllers, stop).map_err(RunError::from)
         )
     };
@@ -134,6 +136,29 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     chosen.stop().await;
     info!("stopped");
     Ok(())
+}
+
+fn tell_start(http: SocketAddr, https: Option<SocketAddr>, leader_elect: bool) {
+    info!(
+        version = env!("CARGO_PKG_VERSION"),
+        scheduler_name = crds::SCHEDULER_NAME,
+        %http,
+        https = https.map(tracing::field::display),
+        leader_elect,
+        "started"
+    );
+}
+
+async fn drive(
+    thread: OwnThread,
+    driver: Driver,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), RunError> {
+    match thread.run(driver.run(stop)).await {
+        Some(outcome) => outcome.map_err(RunError::from),
+        // The process ends anyway.
+        None => Ok(()),
+    }
 }
 
 /// A folder that cannot be made is told at the start, and not when a journal is to be saved.

@@ -167,7 +167,8 @@ fn facts<K: Kind>(context: &Context, object: &K::Object) -> Facts {
     if let Some(used) = context.witness.used(&facts.uid) {
         let drained = used.and_then(|used| used.drained_generation);
         facts.is_in_use = used.map_or(facts.is_in_use, |used| used.is_in_use);
-        facts.is_drained = drained.is_some_and(|generation| generation >= facts.generation);
+        // It has to be said in public as well: whoever looks on must be able to see why the object goes.
+        facts.is_drained &= drained.is_some_and(|generation| generation >= facts.generation);
     }
     facts
 }

@@ -10,6 +10,7 @@ use crds::Witness;
 use engine::{Engine, EngineConfig, Event, Poll, Report, Work};
 use kube::Client;
 use model::{ObjectRef, ObjectUid, PodUid};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch as watch_channel;
 use tokio::time::{Instant as Deadline, sleep_until};
@@ -28,7 +29,7 @@ use crate::served::Served;
 use crate::shadow::Shadow;
 use crate::slots::Slots;
 use crate::tracker::Trackers;
-use crate::watch::{self, WatchNews};
+use crate::watch::{self, Reading, WatchNews};
 use crate::wire::WirePod;
 
 /// News and outcomes on their way to the loop. A full channel slows the watches down; the API
@@ -89,7 +90,9 @@ pub enum DriverError {
 
 /// Runs the engine against one API server.
 pub struct Driver {
+    /// For what it writes, and asks for itself.
     pub(crate) client: Client,
+    reading: Reading,
     pub(crate) tenure: Tenure,
     pub(crate) duty: Duty,
     pub(crate) engine: Recorded,
@@ -128,6 +131,7 @@ impl Driver {
         let (questions, asked) = Questions::new(served.clone());
         let (journal, dumps) = Journal::new();
         Self {
+            reading: Reading { client: client.clone(), on: None },
             client,
             clock: tenure.clock().clone(),
             tenure,
@@ -157,6 +161,15 @@ impl Driver {
         for backend in backends {
             self.metrics.objects.expect_backend(backend);
         }
+        self
+    }
+
+    /// Writes with this client, whose connections live where the driver runs. What is listed and watched is read
+    /// there, with the other one.
+    #[must_use]
+    pub fn writing_with(mut self, client: Client, reading_on: Handle) -> Self {
+        self.client = client;
+        self.reading.on = Some(reading_on);
         self
     }
 
@@ -200,7 +213,7 @@ impl Driver {
 
     /// Runs until `stop` is ready, then lets the calls in flight end.
     pub async fn run(mut self, stop: impl Future<Output = ()> + Send) -> Result<(), DriverError> {
-        let _watches = watch::start(&self.client, &self.sender);
+        let _watches = watch::start(&self.reading, &self.sender);
         let mut standing = self.tenure.changes();
         let mut settings = self.settings.subscribe();
         let mut stop = std::pin::pin!(stop);

@@ -10,6 +10,7 @@ use std::marker::PhantomData;
 
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::Sender;
 use tokio::task::JoinSet;
 
@@ -52,45 +53,52 @@ pub(crate) enum WatchNews {
     StatefulSet(News<WireStatefulSet>),
 }
 
+/// With what is read, and where.
+pub(crate) struct Reading {
+    pub client: Client,
+    /// None: where it is started.
+    pub on: Option<Handle>,
+}
+
 /// Starts every watch. They end when the returned set is dropped.
-pub(crate) fn start<T>(client: &Client, sender: &Sender<T>) -> JoinSet<()>
+pub(crate) fn start<T>(reading: &Reading, sender: &Sender<T>) -> JoinSet<()>
 where
     T: From<WatchNews> + Send + 'static,
 {
     let mut watches = JoinSet::new();
-    everywhere(&mut watches, client, sender, WatchNews::Pod);
-    everywhere(&mut watches, client, sender, WatchNews::Node);
-    everywhere(&mut watches, client, sender, WatchNews::Corridor);
-    everywhere(&mut watches, client, sender, WatchNews::Bundle);
-    everywhere(&mut watches, client, sender, WatchNews::Policy);
-    everywhere(&mut watches, client, sender, WatchNews::Namespace);
-    everywhere(&mut watches, client, sender, WatchNews::Budget);
-    everywhere(&mut watches, client, sender, WatchNews::Service);
-    everywhere(&mut watches, client, sender, WatchNews::ReplicationController);
-    everywhere(&mut watches, client, sender, WatchNews::ReplicaSet);
-    everywhere(&mut watches, client, sender, WatchNews::StatefulSet);
+    everywhere(&mut watches, reading, sender, WatchNews::Pod);
+    everywhere(&mut watches, reading, sender, WatchNews::Node);
+    everywhere(&mut watches, reading, sender, WatchNews::Corridor);
+    everywhere(&mut watches, reading, sender, WatchNews::Bundle);
+    everywhere(&mut watches, reading, sender, WatchNews::Policy);
+    everywhere(&mut watches, reading, sender, WatchNews::Namespace);
+    everywhere(&mut watches, reading, sender, WatchNews::Budget);
+    everywhere(&mut watches, reading, sender, WatchNews::Service);
+    everywhere(&mut watches, reading, sender, WatchNews::ReplicationController);
+    everywhere(&mut watches, reading, sender, WatchNews::ReplicaSet);
+    everywhere(&mut watches, reading, sender, WatchNews::StatefulSet);
     // A field selector names one object, and there are a handful of Leases: all of them.
     let namespace = Some(crds::SYSTEM_NAMESPACE);
-    within(&mut watches, client, sender, namespace, WatchNews::Lease);
+    within(&mut watches, reading, sender, namespace, WatchNews::Lease);
     watches
 }
 
 /// Follows a resource in the whole cluster.
 fn everywhere<K, T>(
     watches: &mut JoinSet<()>,
-    client: &Client,
+    reading: &Reading,
     sender: &Sender<T>,
     wrap: fn(News<K>) -> WatchNews,
 ) where
     K: Resource<DynamicType = ()> + DeserializeOwned + Send + 'static,
     T: From<WatchNews> + Send + 'static,
 {
-    within(watches, client, sender, None, wrap);
+    within(watches, reading, sender, None, wrap);
 }
 
 fn within<K, T>(
     watches: &mut JoinSet<()>,
-    client: &Client,
+    reading: &Reading,
     sender: &Sender<T>,
     namespace: Option<&'static str>,
     wrap: fn(News<K>) -> WatchNews,
@@ -99,11 +107,14 @@ fn within<K, T>(
     T: From<WatchNews> + Send + 'static,
 {
     let follower = Follower {
-        client: client.clone(),
+        client: reading.client.clone(),
         namespace,
         sender: sender.clone(),
         wrap: move |news| wrap(news).into(),
         kind: PhantomData,
     };
-    watches.spawn(follower.run());
+    match &reading.on {
+        Some(handle) => watches.spawn_on(follower.run(), handle),
+        None => watches.spawn(follower.run()),
+    };
 }

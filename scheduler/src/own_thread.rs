@@ -1,0 +1,96 @@
+//! A thread with a runtime of its own: what its tasks hand to each other wakes no other thread.
+
+use std::io;
+use std::panic::resume_unwind;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+use tokio::task::spawn_blocking;
+
+pub struct OwnThread {
+    /// Gone once it runs.
+    runtime: Option<Runtime>,
+}
+
+impl OwnThread {
+    pub fn new() -> io::Result<Self> {
+        Ok(Self { runtime: Some(Builder::new_current_thread().enable_all().build()?) })
+    }
+
+    /// What is made inside lives there: the connections of a client, for instance.
+    pub fn inside<T>(&self, make: impl FnOnce() -> T) -> T {
+        let _entered = self.runtime.as_ref().map(Runtime::enter);
+        make()
+    }
+
+    /// Does the work there. Whoever stops waiting for it ends it; a panic goes on here.
+    pub async fn run<F>(mut self, work: F) -> Option<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let runtime = self.runtime.take()?;
+        let (_awaited, unawaited) = oneshot::channel::<()>();
+        let work = async {
+            tokio::select! {
+                output = work => Some(output),
+                _ = unawaited => None,
+            }
+        };
+        match spawn_blocking(move || runtime.block_on(work)).await {
+            Ok(output) => output,
+            Err(failed) => match failed.try_into_panic() {
+                Ok(panic) => resume_unwind(panic),
+                // The process ends, and all of its work with it.
+                Err(_cancelled) => None,
+            },
+        }
+    }
+}
+
+/// Tasks that nobody waits for any more may be left where they are.
+impl Drop for OwnThread {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[tokio::test]
+    async fn the_work_is_done_on_another_thread_and_its_outcome_comes_back() {
+        let here = thread::current().id();
+        let own = OwnThread::new().unwrap();
+        let there =
+            own.run(async { tokio::spawn(async { thread::current().id() }).await.unwrap() });
+        assert_ne!(there.await, Some(here));
+    }
+
+    #[tokio::test]
+    async fn whoever_stops_waiting_ends_it() {
+        let (sender, receiver) = oneshot::channel::<()>();
+        let own = OwnThread::new().unwrap();
+        let work = own.run(async move {
+            let _held = sender;
+            std::future::pending::<()>().await;
+        });
+        assert!(tokio::time::timeout(std::time::Duration::from_millis(50), work).await.is_err());
+        assert!(receiver.await.is_err(), "the work was dropped");
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "as said")]
+    async fn a_panic_is_not_lost() {
+        OwnThread::new().unwrap().run(async { panic!("as said") }).await;
+    }
+
+    #[tokio::test]
+    async fn unused_it_goes_without_a_word() {
+        drop(OwnThread::new().unwrap());
+    }
+}
