@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use e2e::ControlPlane;
 use e2e::binaries::{Helm, monitoring_crds};
@@ -143,18 +143,23 @@ fn pod_of(deployment: &Value) -> Value {
     })
 }
 
+/// Installs them, and waits until the API server serves what they define.
+async fn install(plane: &ControlPlane, crds: &[PathBuf]) {
+    for crd in crds {
+        let path = crd.to_string_lossy();
+        plane.kubectl(&["apply", "--server-side", "--filename", &path]).await.unwrap();
+    }
+    let wait = ["wait", "--for", "condition=Established", "crd", "--all", "--timeout=60s"];
+    plane.kubectl(&wait).await.unwrap();
+}
+
 #[tokio::test]
 async fn the_api_server_takes_what_the_chart_renders() {
     let (helm, crds) =
         spawn_blocking(|| (Helm::locate().unwrap(), monitoring_crds().unwrap())).await.unwrap();
     let home = tempfile::tempdir().unwrap();
     let plane = ControlPlane::start().await.unwrap();
-    for crd in &crds {
-        let path = crd.to_string_lossy();
-        plane.kubectl(&["apply", "--server-side", "--filename", &path]).await.unwrap();
-    }
-    let wait = ["wait", "--for", "condition=Established", "crd", "--all", "--timeout=60s"];
-    plane.kubectl(&wait).await.unwrap();
+    install(&plane, &crds).await;
 
     let file = home.path().join("rendered.yaml");
     let file = file.to_string_lossy();
@@ -188,12 +193,7 @@ async fn the_api_server_takes_what_the_chart_renders() {
 async fn the_api_server_takes_the_kustomize_base_and_the_service_monitor() {
     let crds = spawn_blocking(|| monitoring_crds().unwrap()).await.unwrap();
     let plane = ControlPlane::start().await.unwrap();
-    for crd in &crds {
-        let path = crd.to_string_lossy();
-        plane.kubectl(&["apply", "--server-side", "--filename", &path]).await.unwrap();
-    }
-    let wait = ["wait", "--for", "condition=Established", "crd", "--all", "--timeout=60s"];
-    plane.kubectl(&wait).await.unwrap();
+    install(&plane, &crds).await;
     let base = format!("{CONFIG_DIR}/deploy");
     plane.kubectl(&["apply", "--dry-run=server", "--kustomize", &base]).await.unwrap();
     let monitor = format!("{CONFIG_DIR}/deploy/servicemonitor.yaml");

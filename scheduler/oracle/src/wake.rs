@@ -85,11 +85,20 @@ impl Chances {
         let Screening::Passed { only, prepared } = screen(rules, cluster, pod) else { return };
         let question = Question { rules, cluster, pod, prepared: &prepared };
         let may_preempt = may_preempt(question);
+        let is_named =
+            |node: &&ClusterNode| only.as_ref().is_none_or(|only| only.contains(&node.node.name));
+        self.ask(question, may_preempt, nodes.filter(is_named));
+    }
+
+    /// Of Nodes that the Pod could mean.
+    fn ask<'q, 'n: 'q>(
+        &mut self,
+        question: Question<'q>,
+        may_preempt: bool,
+        nodes: impl Iterator<Item = &'n ClusterNode>,
+    ) {
         for node in nodes {
             let name = &node.node.name;
-            if only.as_ref().is_some_and(|only| !only.contains(name)) {
-                continue;
-            }
             let reasons = question.on(node).rejections();
             if reasons.is_empty() {
                 self.feasible.insert(name.clone());
@@ -115,18 +124,19 @@ pub struct Prospect {
 impl Prospect {
     /// None for a Pod that cannot be understood.
     pub fn of(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Self {
-        let Screening::Passed { prepared, .. } = screen(rules, cluster, pod) else {
+        let Screening::Passed { only, prepared } = screen(rules, cluster, pod) else {
             return Self::default();
         };
         let question = Question { rules, cluster, pod, prepared: &prepared };
+        let may_preempt = may_preempt(question);
+        let is_named = |name: &&NodeName| only.as_ref().is_none_or(|only| only.contains(*name));
+        let promised = pod.nominated_node.as_ref().filter(is_named);
         let mut there = Chances::default();
-        if let Some(node) = &pod.nominated_node {
-            there.recheck(rules, cluster, pod, node);
-        }
+        there.ask(question, may_preempt, promised.and_then(|it| cluster.nodes.get(it)).into_iter());
         Self {
             is_feasible: !there.feasible.is_empty(),
             is_preemptible: !there.preemptible.is_empty(),
-            may_preempt: may_preempt(question),
+            may_preempt,
         }
     }
 }
