@@ -22,7 +22,7 @@ const BOUND_IN_THE_END: usize = PLAIN_PODS + CORRIDOR_PODS_THAT_FIT;
 /// 40 Pods fit on each, so there is little room to hide a mistake in.
 const NODES: usize = 13;
 /// Killed when so many Pods are bound: early enough that work is left even if the news come late.
-const KILLED_AT: [usize; 3] = [50, 150, 250];
+const KILLED_AT: [usize; 3] = [5, 40, 80];
 
 /// 500 Pods; the scheduler is killed three times on the way. Every Pod is bound at most once, no Node
 /// and no corridor is above its limit in any version, and nothing waits that fits.
