@@ -14,15 +14,18 @@ use crate::observe::{PATIENCE, Seen, until_pods};
 use crate::recorder::{Recorder, bound_count};
 use crate::scheduler_process::SchedulerProcess;
 
-const PLAIN_PODS: usize = 440;
+/// One wave before the first kill, and one behind each: however fast it is, work is left.
+const WAVE_PODS: usize = 110;
+const PLAIN_PODS: usize = WAVE_PODS * (1 + KILLS);
 /// They ask 2 Gbps each of a corridor of 100: 50 fit.
 const CORRIDOR_PODS: usize = 60;
 const CORRIDOR_PODS_THAT_FIT: usize = 50;
 const BOUND_IN_THE_END: usize = PLAIN_PODS + CORRIDOR_PODS_THAT_FIT;
 /// 40 Pods fit on each, so there is little room to hide a mistake in.
 const NODES: usize = 13;
-/// Killed when so many Pods are bound: early enough that work is left even if the news come late.
-const KILLED_AT: [usize; 3] = [5, 40, 80];
+const KILLS: usize = 3;
+/// Killed when so many Pods of a wave are bound.
+const KILLED_AFTER: usize = 5;
 
 /// 500 Pods; the scheduler is killed three times on the way. Every Pod is bound at most once, no Node
 /// and no corridor is above its limit in any version, and nothing waits that fits.
@@ -37,9 +40,9 @@ pub async fn killed_in_the_middle_of_500_pods(cluster: &Cluster) -> Result<()> {
     let plain = PodTemplate::small();
     let with_corridor = PodTemplate::small().corridor(&corridor, "2");
     let (_, _, scheduler) = try_join3(
-        cluster.create_pods(TEAM, "plain", PLAIN_PODS, &plain),
+        cluster.create_pods(TEAM, "plain", WAVE_PODS, &plain),
         cluster.create_pods(TEAM, "corridor", CORRIDOR_PODS, &with_corridor),
-        kill_again_and_again(cluster, &recorder),
+        kill_again_and_again(cluster, &recorder, &plain),
     )
     .await?;
 
@@ -58,19 +61,25 @@ pub async fn killed_in_the_middle_of_500_pods(cluster: &Cluster) -> Result<()> {
 }
 
 /// Returns the last scheduler, which lives.
-async fn kill_again_and_again(cluster: &Cluster, recorder: &Recorder) -> Result<SchedulerProcess> {
+async fn kill_again_and_again(
+    cluster: &Cluster,
+    recorder: &Recorder,
+    plain: &PodTemplate,
+) -> Result<SchedulerProcess> {
+    let mut bound = 0;
     let mut scheduler = cluster.start_scheduler().await?;
-    for count in KILLED_AT {
+    for wave in 1..=KILLS {
+        let count = bound + KILLED_AFTER;
         let awaited = format!("{count} Pods to be bound");
         recorder.until(&awaited, PATIENCE, |versions| bound_count(versions) >= count).await?;
         scheduler.kill9().await?;
-        let mut bound = 0;
         let look = |versions: &[_]| {
             bound = bound_count(versions);
             true
         };
         recorder.until("a look at the Pods", PATIENCE, look).await?;
         ensure(bound < BOUND_IN_THE_END, || "the scheduler was done before it was killed".into())?;
+        cluster.create_pods(TEAM, &format!("plain-{wave}"), WAVE_PODS, plain).await?;
         scheduler = cluster.start_scheduler().await?;
     }
     Ok(scheduler)
