@@ -19,11 +19,73 @@ impl Rng {
         usize::try_from(self.next() % bound).unwrap_or(0)
     }
 
+    /// For one choice among equals, however many.
+    pub fn draw(&mut self) -> Draw {
+        Draw(self.next())
+    }
+
     fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        mixed(self.state)
+    }
+}
+
+/// A random order of everything that has a number. Who comes first among some is still first when others beside them
+/// drop out: so it does not matter in which order, or how late, one finds out who does not take part.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Draw(u64);
+
+impl Draw {
+    /// Where the number stands in this order. No two stand at the same place.
+    pub fn place_of(self, number: u64) -> u64 {
+        mixed(self.0 ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    /// The same for numbers below a power of two, in fewer steps; another order for each `salt`.
+    pub fn turn(self, salt: usize) -> Turn {
+        let bits = mixed(self.0.wrapping_add(salt as u64));
+        Turn { step: bits | 1, offset: bits >> 32 }
+    }
+}
+
+/// An order of the numbers below a power of two.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    step: u64,
+    offset: u64,
+}
+
+impl Turn {
+    /// Where the number stands, of so many. `of` is a power of two.
+    pub fn place_of(self, number: usize, of: u64) -> u64 {
+        (number as u64).wrapping_mul(self.step).wrapping_add(self.offset) & (of - 1)
+    }
+}
+
+fn mixed(state: u64) -> u64 {
+    let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_of_some_equals_is_first_about_as_often() {
+        let equals = [3_usize, 4, 17, 30];
+        let (mut rng, mut wins, mut quick_wins) = (Rng::new(7), [0; 4], [0; 4]);
+        for _ in 0..4000 {
+            let draw = rng.draw();
+            let first = (0..4).min_by_key(|it| draw.place_of(equals[*it] as u64)).unwrap();
+            wins[first] += 1;
+            let turn = draw.turn(1);
+            let first = (0..4).min_by_key(|it| turn.place_of(equals[*it], 32)).unwrap();
+            quick_wins[first] += 1;
+        }
+        for wins in wins.into_iter().chain(quick_wins) {
+            assert!((700..1300).contains(&wins), "{wins}");
+        }
     }
 }

@@ -194,6 +194,11 @@ impl Constraints {
         }
     }
 
+    /// Whether Pods on a Node can keep it off that Node alone.
+    pub fn keeps_apart_on_nodes(&self) -> bool {
+        self.anti.iter().chain(&self.avoided).any(|count| count.is_of_nodes)
+    }
+
     /// What only the Pods of the Node itself decide.
     pub fn is_kept_apart_on(&self, slot: Slot, ground: &Ground) -> bool {
         let mut apart = self.anti.iter().chain(&self.avoided);

@@ -6,9 +6,9 @@ use oracle::{Plugin, Rules};
 use super::Ground;
 use super::kinds::Kind;
 use super::rows::Slot;
-use super::statics::{Group, Static};
+use super::statics::{Group, Verdicts};
 use super::topology::NOWHERE;
-use crate::rng::Rng;
+use crate::rng::Draw;
 
 /// A Node, or the best of a cell.
 #[derive(Clone, Copy, Debug)]
@@ -18,8 +18,6 @@ pub(super) struct Entrant {
     pub group: usize,
     /// The score of the Node itself.
     pub own: i64,
-    /// How many Nodes stand behind it.
-    pub nodes: usize,
     /// `None`: it is a Node.
     pub cell: Option<usize>,
     attraction: i64,
@@ -28,9 +26,9 @@ pub(super) struct Entrant {
 }
 
 impl Entrant {
-    pub fn new(slot: Slot, group: usize, own: i16, nodes: usize, cell: Option<usize>) -> Self {
+    pub fn new(slot: Slot, group: usize, own: i16, cell: Option<usize>) -> Self {
         let own = i64::from(own);
-        Self { slot, group, own, nodes, cell, attraction: 0, spread: None }
+        Self { slot, group, own, cell, attraction: 0, spread: None }
     }
 }
 
@@ -41,20 +39,20 @@ pub(super) struct Arena {
     groups: Vec<i64>,
     places: Vec<u64>,
     stamp: u64,
+    spread_weights: Vec<f64>,
 }
 
 impl Arena {
-    /// The winner, by the seed among equals. None when nobody takes part.
+    /// The winner, by the draw among equals. None when nobody takes part.
     pub fn winner(
         &mut self,
         kind: &Kind,
         rules: &Rules,
         ground: &Ground,
-        of: &Static,
-        rng: &mut Rng,
+        of: Verdicts<'_>,
+        draw: Draw,
     ) -> Option<Entrant> {
-        let nodes: usize = self.entrants.iter().map(|it| it.nodes).sum();
-        if nodes <= 1 {
+        if self.entrants.len() <= 1 {
             return self.entrants.first().copied();
         }
         self.score_groups(kind, rules, ground, of);
@@ -79,14 +77,12 @@ impl Arena {
         };
         let totals = self.entrants.iter().map(|it| total(it, &self.groups));
         let best = totals.clone().max()?;
-        let ties = totals.clone().filter(|it| *it == best).count();
-        let chosen = if ties > 1 { rng.below(ties) } else { 0 };
         let winners = self.entrants.iter().zip(totals).filter(|(_, total)| *total == best);
-        winners.map(|(it, _)| *it).nth(chosen)
+        winners.map(|(it, _)| *it).min_by_key(|it| draw.place_of(it.slot.into()))
     }
 
     /// What is the same for all Nodes of a group: taints, preferences, images.
-    fn score_groups(&mut self, kind: &Kind, rules: &Rules, ground: &Ground, of: &Static) {
+    fn score_groups(&mut self, kind: &Kind, rules: &Rules, ground: &Ground, of: Verdicts<'_>) {
         let groups = of.groups();
         let there = || self.entrants.iter().map(|it| &groups[it.group]);
         let most_taints = there().map(|it| it.taints).max().unwrap_or(0);
@@ -147,11 +143,11 @@ impl Arena {
         for entrant in &mut self.entrants {
             entrant.spread = competes(entrant).then_some(0);
         }
-        let mut weights = Vec::with_capacity(soft.len());
+        self.spread_weights.clear();
         for it in soft {
             let competing = self.entrants.iter().filter(|it| it.spread.is_some());
             let places = if it.is_of_nodes {
-                competing.map(|it| it.nodes).sum()
+                competing.count()
             } else {
                 self.stamp += 1;
                 let mut places = 0;
@@ -167,11 +163,11 @@ impl Arena {
                 }
                 places
             };
-            weights.push((places as f64 + 2.0).ln());
+            self.spread_weights.push((places as f64 + 2.0).ln());
         }
         for entrant in self.entrants.iter_mut().filter(|it| it.spread.is_some()) {
             let mut score = 0.0;
-            for (it, weight) in soft.iter().zip(&weights) {
+            for (it, weight) in soft.iter().zip(&self.spread_weights) {
                 if it.count.domain(entrant.slot, ground) == NOWHERE {
                     continue;
                 }

@@ -7,7 +7,8 @@
 //!   topology   which Nodes are one place, by label                   │ ground: kept with every event
 //!   counters   Pods that a term or selector means, by Node           │
 //!   log        which Nodes have changed                              ┘
-//!   statics    what Pods with the same selectors and tolerations make of each Node   ┐ follow the log
+//!   sorts      what Pods with the same selectors and tolerations make of each Node   ┐
+//!   statics    the same, with the images that are there                              │ follow the log
 //!   standing   how all Nodes stand with one kind of Pod: tournaments of scores       ┘ when asked
 //!   contest    scores that are compared over all Nodes that compete
 //! ```
@@ -25,8 +26,11 @@ mod ground;
 mod images;
 mod kinds;
 mod log;
+mod quick;
+mod ranking;
 mod refusal;
 mod rows;
+mod sorts;
 mod standing;
 mod statics;
 mod topology;
@@ -45,7 +49,7 @@ use self::rows::Slot;
 use self::standing::{Basis, Standing};
 use self::statics::Statics;
 use self::tree::OUT;
-use crate::rng::Rng;
+use crate::rng::{Draw, Rng};
 use crate::wake::Change;
 
 pub(crate) use self::kinds::KindKey;
@@ -77,12 +81,16 @@ pub(crate) struct Placing {
     kinds: Kinds,
     arena: Arena,
     questions: u64,
+    /// What all standings take, at most: those that were dropped meanwhile still count.
+    standing_bytes: usize,
     /// Everything is to be made anew before the next question.
     is_outdated: bool,
 }
 
-/// What kinds remember, together.
+/// What kinds remember, together: when it is more, those that were not asked about for the longest time forget, until
+/// so much is left that this does not come again soon.
 const STANDING_BYTES_MAX: usize = 1 << 30;
+const STANDING_BYTES_KEPT: usize = STANDING_BYTES_MAX / 2;
 /// Kinds, sorts of Nodes and counters that are remembered: beyond this all are forgotten, since nobody knows which of
 /// them will be asked for again.
 const REMEMBERED_MAX: usize = 1 << 17;
@@ -161,7 +169,7 @@ impl Placing {
 
     /// The standing of the kind, as of now.
     fn follow(&mut self, id: KindId, view: View<'_>) -> Option<()> {
-        let Self { ground, statics, kinds, .. } = self;
+        let Self { ground, statics, kinds, standing_bytes, .. } = self;
         let kind = kinds.get_mut(id)?;
         let basis = Basis { view, ground, of: statics.of(kind.of) };
         let known = kind.standing.take();
@@ -170,7 +178,9 @@ impl Placing {
             standing
         } else {
             kind.count_anew(view, ground)?;
-            Standing::new(kind, Basis { view, ground, of: statics.of(kind.of) })
+            let made = Standing::new(kind, Basis { view, ground, of: statics.of(kind.of) });
+            *standing_bytes += made.bytes();
+            made
         };
         kind.constraints.settle();
         kind.standing = Some(standing);
@@ -205,27 +215,17 @@ impl Placing {
     }
 
     fn compete(&mut self, id: KindId, view: View<'_>, rng: &mut Rng) -> Option<Slot> {
+        self.follow(id, view)?;
         let Self { ground, statics, kinds, arena, .. } = self;
         let kind = kinds.get_mut(id)?;
         let basis = Basis { view, ground, of: statics.of(kind.of) };
-        arena.entrants.clear();
+        let mut standing = kind.standing.take()?;
+        let winner = pick(kind, &mut standing, basis, arena, rng.draw());
+        // Most kinds are never asked about again: little is kept of them until they are.
         let is_new = !std::mem::replace(&mut kind.is_known, true);
-        if is_new && kind.constraints.is_empty() {
-            // Most kinds are never asked about again: nothing is built for it yet.
-            for slot in ground.rows.slots() {
-                let score = kind.score(slot, basis);
-                if score != OUT {
-                    let group = basis.of.group(slot).unwrap_or(0);
-                    arena.entrants.push(Entrant::new(slot, group, score, 1, None));
-                }
-            }
-            return arena.winner(kind, view.rules, ground, basis.of, rng).map(|it| it.slot);
-        }
-        self.follow(id, view)?;
-        let Self { ground, statics, kinds, arena, .. } = self;
-        let kind = kinds.get(id)?;
-        let basis = Basis { view, ground, of: statics.of(kind.of) };
-        pick(kind, kind.standing.as_ref()?, basis, arena, rng)
+        let is_kept = !is_new || standing.is_light() || !kind.constraints.is_empty();
+        kind.standing = Some(standing).filter(|_| is_kept);
+        winner
     }
 
     /// Forgets what has become too much.
@@ -235,16 +235,18 @@ impl Placing {
             *self = Self::of(cluster, self.seats().to_vec());
             return;
         }
-        if !self.questions.is_multiple_of(256) {
+        if self.standing_bytes <= STANDING_BYTES_MAX {
             return;
         }
-        let mut bytes: usize = 0;
+        self.standing_bytes = 0;
         let mut standings: Vec<&mut Kind> = self.kinds.standings().collect();
         standings.sort_by_key(|kind| std::cmp::Reverse(kind.used_at));
         for kind in standings {
-            bytes += kind.standing.as_ref().map_or(0, Standing::bytes);
-            if bytes > STANDING_BYTES_MAX {
+            let bytes = kind.standing.as_ref().map_or(0, Standing::bytes);
+            if self.standing_bytes + bytes > STANDING_BYTES_KEPT {
                 kind.standing = None;
+            } else {
+                self.standing_bytes += bytes;
             }
         }
     }
@@ -266,39 +268,39 @@ fn few_named(rules: &Rules, key: &KindKey) -> Option<BTreeSet<NodeName>> {
 /// One of the best Nodes.
 fn pick(
     kind: &Kind,
-    standing: &Standing,
+    standing: &mut Standing,
     basis: Basis<'_>,
     arena: &mut Arena,
-    rng: &mut Rng,
+    draw: Draw,
 ) -> Option<Slot> {
     let Basis { view, ground, of } = basis;
     let constraints = &kind.constraints;
     let looks_at_nodes = constraints.tells_nodes_apart();
-    if let [cell] = standing.cells.as_slice()
+    if let [cell] = standing.cells.as_mut_slice()
         && !looks_at_nodes
         && constraints.is_empty()
     {
-        return cell.tree.any_best(rng).map(|leaf| cell.slot_of(leaf));
+        return cell.any_best(draw, kind, basis);
     }
-    for (number, cell) in standing.cells.iter().enumerate() {
-        let best = cell.tree.best();
-        if best == OUT || !constraints.admits(cell.slot, ground, false) {
+    arena.entrants.clear();
+    for (number, cell) in standing.cells.iter_mut().enumerate() {
+        if !constraints.admits(cell.slot, ground, false) {
             continue;
         }
         if !looks_at_nodes {
-            let nodes = cell.tree.running();
-            arena.entrants.push(Entrant::new(cell.slot, cell.group, best, nodes, Some(number)));
+            let best = cell.best(draw, kind, basis);
+            if best != OUT {
+                arena.entrants.push(Entrant::new(cell.slot, cell.group, best, Some(number)));
+            }
             continue;
         }
-        for (leaf, score) in cell.tree.scores().iter().enumerate() {
-            let slot = cell.slot_of(leaf);
-            if *score != OUT && constraints.admits(slot, ground, true) {
-                arena.entrants.push(Entrant::new(slot, cell.group, *score, 1, None));
+        for (slot, score) in cell.each() {
+            if score != OUT && constraints.admits(slot, ground, true) {
+                arena.entrants.push(Entrant::new(slot, cell.group, score, None));
             }
         }
     }
-    let winner = arena.winner(kind, view.rules, ground, of, rng)?;
+    let winner = arena.winner(kind, view.rules, ground, of, draw)?;
     let Some(number) = winner.cell else { return Some(winner.slot) };
-    let cell = &standing.cells[number];
-    cell.tree.any_best(rng).map(|leaf| cell.slot_of(leaf))
+    standing.cells[number].any_best(draw, kind, basis)
 }

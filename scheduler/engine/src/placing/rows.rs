@@ -27,6 +27,8 @@ pub(super) struct Row {
     pub pods_max: i64,
     /// How even the use of CPU and memory is, before another Pod comes.
     pub balance: i64,
+    /// One divided by the allocatable CPU and memory; 0 where amounts are so odd that a score takes more than that.
+    pub inverse: [f64; 2],
     /// Pods on it with amounts so large, or negative, that sums could stop at the largest number.
     extreme_pods: u32,
     /// Pods that were promised the Node.
@@ -56,7 +58,7 @@ pub(super) struct Rows {
 }
 
 /// Sums of amounts below this cannot overflow: there are fewer than 2^13 of them on one Node.
-const ORDINARY_MAX: i64 = 1 << 50;
+pub(super) const ORDINARY_MAX: i64 = 1 << 50;
 
 impl Rows {
     pub fn len(&self) -> usize {
@@ -156,7 +158,9 @@ impl Rows {
             self.count(slot, pod, 1);
             self.all[slot as usize].extreme_pods += u32::from(is_extreme(pod));
         }
-        self.all[slot as usize].settle();
+        let row = &mut self.all[slot as usize];
+        row.settle();
+        row.inverse = row.inverses();
     }
 
     /// Whether the sums can follow the Pod, and need not be counted anew.
@@ -228,6 +232,30 @@ fn numbered(count: usize) -> impl Iterator<Item = Slot> + use<> {
 impl Row {
     fn settle(&mut self) {
         self.balance = balance(self.allocatable, self.held);
+    }
+
+    /// Whether [`Self::inverse`] can be used.
+    pub fn is_ordinary(&self) -> bool {
+        self.inverse[0] > 0.0
+    }
+
+    #[cfg(test)]
+    pub fn of_amounts(allocatable: [i64; 3], held: [i64; 3]) -> Self {
+        let mut row = Self { allocatable, held, ..Self::default() };
+        row.inverse = row.inverses();
+        row
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "what is lost is put right by whoever divides")]
+    fn inverses(&self) -> [f64; 2] {
+        let [cpu, memory, storage] = self.allocatable;
+        let has_parts = cpu > 0 && memory > 0 && storage >= 0;
+        let is_ordinary = has_parts && self.allocatable.iter().all(|it| *it < ORDINARY_MAX);
+        if is_ordinary && self.extreme_pods == 0 {
+            [1.0 / cpu as f64, 1.0 / memory as f64]
+        } else {
+            [0.0; 2]
+        }
     }
 }
 

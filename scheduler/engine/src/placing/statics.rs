@@ -1,30 +1,22 @@
-//! What a Pod makes of the Nodes themselves: labels, taints, names, images. Pods that differ only in what they
-//! take or whom they want to be near share it.
+//! What a Pod makes of the Nodes themselves, with the images that it runs: most Pods have an image of their own, and most
+//! images are on few Nodes, so only where one is there, a Node is more than its sort.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use model::{
-    ClusterNode, Effect, FeatureNames, Labels, NodeAffinity, NodeName, NodeSelector, Reach, Shape,
-    Taint, Toleration,
-};
+use model::{Reach, Shape};
 use oracle::{Cluster, Plugin, Reason, Rules};
 
 use super::FixedMap;
 use super::Ground;
 use super::log::Position;
 use super::rows::Slot;
+use super::sorts::{Sort, SortId, Sorts};
 
 pub(super) type StaticId = usize;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct StaticKey {
-    profile: Arc<str>,
-    tolerations: Vec<Toleration>,
-    node_selector: Labels,
-    node_affinity: NodeAffinity,
-    reach: Vec<Reach>,
-    required_features: FeatureNames,
+    sort: SortId,
     images: Vec<Arc<str>>,
 }
 
@@ -41,67 +33,60 @@ pub(super) struct Group {
     pub lacks_features: bool,
 }
 
-/// What a Node is to the Pod.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Verdict {
-    Open(Group),
-    Rejected(Vec<Reason>),
-}
-
 /// A Node that is gone.
-const GONE: u16 = u16::MAX;
+pub(super) const GONE: u16 = u16::MAX;
 /// Rejections are numbered from here, groups below.
-const REJECTED: u16 = 1 << 15;
+pub(super) const REJECTED: u16 = 1 << 15;
+/// More groups, or rejections, than this are not told apart.
+pub(super) const NUMBERS_MAX: usize = 1 << 12;
+/// Bits of [`Group::images`].
+pub(super) const IMAGES_MAX: usize = 32;
 
 #[derive(Debug)]
-pub(super) struct Static {
+struct Static {
     key: StaticKey,
-    /// The Nodes that its affinity names, when it names any.
-    named: Option<BTreeSet<NodeName>>,
-    stays_on_cordoned: bool,
-    of_node: Vec<u16>,
-    groups: Vec<Group>,
-    rejections: Vec<Vec<Reason>>,
+    /// `None`: none of its images is anywhere, and each Node is its sort.
+    with_images: Option<WithImages>,
+    /// How often all Nodes were told apart anew.
+    numberings: u32,
     at: Option<Position>,
 }
 
-/// More groups, or rejections, than this are not told apart.
-const NUMBERS_MAX: usize = 1 << 12;
+/// The Nodes of a sort, told apart by images.
+#[derive(Debug, Default)]
+struct WithImages {
+    of_node: Vec<u16>,
+    groups: Vec<Group>,
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Statics {
+    sorts: Sorts,
     ids: FixedMap<StaticKey, StaticId>,
     all: Vec<Static>,
 }
 
-/// Bits of [`Group::images`].
-pub(super) const IMAGES_MAX: usize = 32;
+/// What the Pod makes of each Node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Verdicts<'a> {
+    of_node: &'a [u16],
+    groups: &'a [Group],
+    rejections: &'a [Vec<Reason>],
+    numbering: Numbering,
+}
+
+/// Numbers of groups mean the same only while this is the same.
+pub(super) type Numbering = (u32, u32);
 
 impl Statics {
     pub fn id(&mut self, profile: &Arc<str>, shape: &Shape, reach: &[Reach]) -> StaticId {
-        let key = StaticKey {
-            profile: profile.clone(),
-            tolerations: shape.tolerations.clone(),
-            node_selector: shape.node_selector.clone(),
-            node_affinity: shape.node_affinity.clone(),
-            reach: reach.to_vec(),
-            required_features: shape.required_features.clone(),
-            images: shape.images.clone(),
-        };
+        let sort = self.sorts.id(profile, shape, reach);
+        let key = StaticKey { sort, images: shape.images.clone() };
         if let Some(id) = self.ids.get(&key) {
             return *id;
         }
         self.ids.insert(key.clone(), self.all.len());
-        let required = key.node_affinity.required.as_ref();
-        self.all.push(Static {
-            named: required.and_then(NodeSelector::named_nodes),
-            stays_on_cordoned: key.stays_on_cordoned(),
-            key,
-            of_node: Vec::new(),
-            groups: Vec::new(),
-            rejections: Vec::new(),
-            at: None,
-        });
+        self.all.push(Static { key, with_images: None, numberings: 0, at: None });
         self.all.len() - 1
     }
 
@@ -109,8 +94,16 @@ impl Statics {
         self.all.len()
     }
 
-    pub fn of(&self, id: StaticId) -> &Static {
-        &self.all[id]
+    pub fn of(&self, id: StaticId) -> Verdicts<'_> {
+        let it = &self.all[id];
+        let Sort { of_node, groups, rejections, numberings, .. } = self.sorts.of(it.key.sort);
+        let numbering = (*numberings, it.numberings);
+        match &it.with_images {
+            Some(WithImages { of_node, groups }) => {
+                Verdicts { of_node, groups, rejections, numbering }
+            }
+            None => Verdicts { of_node, groups, rejections, numbering },
+        }
     }
 
     /// Brings it up to date. False: there are too many sorts of Nodes to tell apart.
@@ -122,120 +115,76 @@ impl Statics {
         ground: &Ground,
     ) -> bool {
         let it = &mut self.all[id];
+        let now = Some(ground.node_log.end());
+        if it.at == now {
+            return it.is_told_apart();
+        }
+        if !self.sorts.sync(it.key.sort, rules, cluster, ground) {
+            return false;
+        }
+        let sort = self.sorts.of(it.key.sort);
         let changes = it.at.and_then(|at| ground.node_log.since(at));
-        if let Some(changes) = changes {
-            for (slot, _) in changes {
-                it.judge(slot, rules, cluster, ground);
-            }
-        } else {
-            it.of_node.clear();
-            it.groups.clear();
-            it.rejections.clear();
-            it.of_node.resize(ground.rows.len(), GONE);
-            let images = it.key.images_by_slot(rules, ground);
-            for (name, node) in &cluster.nodes {
-                if let Some(slot) = ground.rows.slot_of(name) {
-                    let verdict = it.verdict(node, rules, images[slot as usize]);
-                    it.write(slot, verdict);
+        match (&mut it.with_images, changes) {
+            (Some(own), Some(changes)) => {
+                own.of_node.resize(sort.of_node.len(), GONE);
+                for (slot, _) in changes {
+                    let number = sort.of_node[slot as usize];
+                    own.write(slot, number, it.key.images_on(slot, rules, ground), sort);
                 }
             }
+            (None, _) if !it.key.is_anywhere(rules, ground) => {}
+            _ => {
+                it.with_images = Some(it.key.told_apart(sort, rules, ground));
+                it.numberings = it.numberings.wrapping_add(1);
+            }
         }
-        it.at = Some(ground.node_log.end());
-        it.groups.len().max(it.rejections.len()) < NUMBERS_MAX
+        it.at = now;
+        it.is_told_apart()
     }
 }
 
 impl Static {
-    /// How many groups there are; the number of a group is below this.
-    pub fn groups(&self) -> &[Group] {
-        &self.groups
+    /// False: there are more groups than numbers.
+    fn is_told_apart(&self) -> bool {
+        self.with_images.as_ref().is_none_or(|own| own.groups.len() < NUMBERS_MAX)
+    }
+}
+
+impl<'a> Verdicts<'a> {
+    /// The number of a group is the place where it stands here.
+    pub fn groups(self) -> &'a [Group] {
+        self.groups
+    }
+
+    pub fn numbering(self) -> Numbering {
+        self.numbering
     }
 
     /// `None`: the Node is rejected for what it is, or gone.
-    pub fn group(&self, slot: Slot) -> Option<usize> {
+    pub fn group(self, slot: Slot) -> Option<usize> {
         let number = self.of_node.get(slot as usize).copied().unwrap_or(GONE);
         (number < REJECTED).then_some(usize::from(number))
     }
 
     /// Why the Node is rejected for what it is.
-    pub fn rejection(&self, slot: Slot) -> Option<&[Reason]> {
+    pub fn rejection(self, slot: Slot) -> Option<&'a [Reason]> {
         let number = self.of_node.get(slot as usize).copied()?;
         let number = usize::from(number.checked_sub(REJECTED)?);
         self.rejections.get(number).map(Vec::as_slice)
     }
+}
 
-    fn judge(&mut self, slot: Slot, rules: &Rules, cluster: &Cluster, ground: &Ground) {
-        if self.of_node.len() <= slot as usize {
-            self.of_node.resize(slot as usize + 1, GONE);
-        }
-        let node = ground.rows.name(slot).and_then(|name| cluster.nodes.get(name));
-        match node {
-            Some(node) => {
-                let verdict = self.verdict(node, rules, self.key.images_on(slot, rules, ground));
-                self.write(slot, verdict);
-            }
-            None => self.of_node[slot as usize] = GONE,
-        }
-    }
-
-    fn write(&mut self, slot: Slot, verdict: Verdict) {
-        let number = match verdict {
-            Verdict::Open(group) => number_of(&mut self.groups, group),
-            Verdict::Rejected(reasons) => REJECTED + number_of(&mut self.rejections, reasons),
+impl WithImages {
+    fn write(&mut self, slot: Slot, number: u16, images: u32, sort: &Sort) {
+        let group = sort.groups.get(usize::from(number)).filter(|_| number < REJECTED);
+        self.of_node[slot as usize] = match group {
+            Some(group) => number_of(&mut self.groups, Group { images, ..*group }),
+            None => number,
         };
-        self.of_node[slot as usize] = number;
-    }
-
-    fn verdict(&self, node: &ClusterNode, rules: &Rules, images: u32) -> Verdict {
-        match self.rejects(node, rules) {
-            Some(reasons) => Verdict::Rejected(reasons),
-            None => Verdict::Open(self.key.group(node, rules, images)),
-        }
-    }
-
-    /// By the rules that come before all that look at Pods, in kube-scheduler's order.
-    fn rejects(&self, node: &ClusterNode, rules: &Rules) -> Option<Vec<Reason>> {
-        let of = &node.node;
-        let StaticKey { tolerations, node_selector, node_affinity, reach, .. } = &self.key;
-        let required = node_affinity.required.as_ref();
-        if rules.filters_by(Plugin::NodeAffinity)
-            && self.named.as_ref().is_some_and(|named| !named.contains(&of.name))
-        {
-            return Some(vec![Reason::NotNamed { nominee_rejected_by: None }]);
-        }
-        if rules.filters_by(Plugin::NodeUnschedulable)
-            && of.unschedulable
-            && !self.stays_on_cordoned
-        {
-            return Some(vec![Reason::NodeUnschedulable]);
-        }
-        if rules.filters_by(Plugin::TaintToleration)
-            && model::first_untolerated(&of.taints, tolerations).is_some()
-        {
-            return Some(vec![Reason::UntoleratedTaint]);
-        }
-        if rules.filters_by(Plugin::NodeAffinity) {
-            let added = rules.added_affinity.required.as_ref();
-            if added.is_some_and(|selector| !selector.matches(&of.name, &of.labels)) {
-                return Some(vec![Reason::EnforcedNodeAffinity]);
-            }
-            let accepts = of.matches(node_selector)
-                && required.is_none_or(|selector| selector.matches(&of.name, &of.labels));
-            if !accepts {
-                return Some(vec![Reason::NodeAffinity]);
-            }
-        }
-        if !rules.filters_by(Plugin::Corridor) {
-            return None;
-        }
-        let beyond = reach.iter().filter(|it| !of.matches(&it.node_selector));
-        let beyond: Vec<Reason> =
-            beyond.map(|it| Reason::OutOfReach { object: it.object.clone() }).collect();
-        (!beyond.is_empty()).then_some(beyond)
     }
 }
 
-fn number_of<T: PartialEq>(known: &mut Vec<T>, wanted: T) -> u16 {
+pub(super) fn number_of<T: PartialEq>(known: &mut Vec<T>, wanted: T) -> u16 {
     let found = known.iter().position(|it| *it == wanted);
     let number = found.unwrap_or(known.len());
     if number < NUMBERS_MAX && found.is_none() {
@@ -245,38 +194,14 @@ fn number_of<T: PartialEq>(known: &mut Vec<T>, wanted: T) -> u16 {
 }
 
 impl StaticKey {
-    fn stays_on_cordoned(&self) -> bool {
-        let cordon = Taint {
-            key: "node.kubernetes.io/unschedulable".into(),
-            value: "".into(),
-            effect: Effect::NoSchedule,
-        };
-        self.tolerations.iter().any(|toleration| toleration.tolerates(&cordon))
-    }
-
-    fn group(&self, node: &ClusterNode, rules: &Rules, images: u32) -> Group {
-        let of = &node.node;
-        let mut group =
-            Group { taints: 0, preference: 0, images, lacks_features: self.lacks(node, rules) };
-        if rules.scores_by(Plugin::TaintToleration) {
-            let unwanted = of.taints.iter().filter(|taint| {
-                taint.effect == Effect::PreferNoSchedule
-                    && !self.tolerations.iter().any(|it| it.tolerates(taint))
-            });
-            group.taints = i64::try_from(unwanted.count()).unwrap_or(i64::MAX);
-        }
-        if rules.scores_by(Plugin::NodeAffinity) {
-            let added = rules.added_affinity.preference(&of.name, &of.labels);
-            group.preference =
-                added.saturating_add(self.node_affinity.preference(&of.name, &of.labels));
-        }
-        group
-    }
-
     /// The images that make a difference, with their bits.
     fn scored_images(&self, rules: &Rules) -> impl Iterator<Item = (usize, &Arc<str>)> {
         let images = self.images.iter().take(IMAGES_MAX).enumerate();
         images.filter(|_| rules.scores_by(Plugin::ImageLocality))
+    }
+
+    fn is_anywhere(&self, rules: &Rules, ground: &Ground) -> bool {
+        self.scored_images(rules).any(|(_, image)| ground.images.holders(image).next().is_some())
     }
 
     fn images_on(&self, slot: Slot, rules: &Rules, ground: &Ground) -> u32 {
@@ -284,19 +209,18 @@ impl StaticKey {
         self.scored_images(rules).map(there).fold(0, std::ops::BitOr::bitor)
     }
 
-    /// The same of all Nodes, from the images' side: most are on few of them.
-    fn images_by_slot(&self, rules: &Rules, ground: &Ground) -> Vec<u32> {
+    /// All Nodes, from the images' side: most are on few of them.
+    fn told_apart(&self, sort: &Sort, rules: &Rules, ground: &Ground) -> WithImages {
         let mut by_slot = vec![0; ground.rows.len()];
         for (bit, image) in self.scored_images(rules) {
             for slot in ground.images.holders(image) {
                 by_slot[slot as usize] |= 1 << bit;
             }
         }
-        by_slot
-    }
-
-    fn lacks(&self, node: &ClusterNode, rules: &Rules) -> bool {
-        rules.filters_by(Plugin::NodeDeclaredFeatures)
-            && !self.required_features.is_subset(&node.declared_features)
+        let mut own = WithImages { of_node: vec![GONE; sort.of_node.len()], groups: Vec::new() };
+        for ((slot, number), images) in ground.rows.slots().zip(&sort.of_node).zip(by_slot) {
+            own.write(slot, *number, images, sort);
+        }
+        own
     }
 }

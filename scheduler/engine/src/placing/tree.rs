@@ -1,6 +1,6 @@
-//! A tournament over the scores of Nodes: the best one in as many steps as there are levels.
+//! A tournament over scores: the best one in as many steps as there are levels.
 
-use crate::rng::Rng;
+use crate::rng::Draw;
 
 /// One cache line of scores.
 const FAN_OUT: usize = 32;
@@ -12,12 +12,10 @@ pub(super) const OUT: i16 = -1;
 #[derive(Clone, Debug)]
 pub(super) struct Tournament {
     levels: Vec<Vec<i16>>,
-    running: usize,
 }
 
 impl Tournament {
     pub fn new(mut leaves: Vec<i16>) -> Self {
-        let running = leaves.iter().filter(|score| **score != OUT).count();
         leaves.resize(leaves.len().max(1).next_multiple_of(FAN_OUT), OUT);
         let mut levels = vec![leaves];
         while let Some(below) = levels.last().filter(|below| below.len() > FAN_OUT) {
@@ -25,7 +23,7 @@ impl Tournament {
             winners.resize(winners.len().next_multiple_of(FAN_OUT), OUT);
             levels.push(winners);
         }
-        Self { levels, running }
+        Self { levels }
     }
 
     /// How many there is place for.
@@ -33,13 +31,8 @@ impl Tournament {
         self.levels[0].len()
     }
 
-    /// How many are in the running.
-    pub fn running(&self) -> usize {
-        self.running
-    }
-
-    pub fn scores(&self) -> &[i16] {
-        &self.levels[0]
+    pub fn score(&self, leaf: usize) -> i16 {
+        self.levels[0][leaf]
     }
 
     /// The highest score; `OUT` when nobody is in the running.
@@ -53,7 +46,6 @@ impl Tournament {
             return;
         }
         self.levels[0][leaf] = score;
-        self.running = self.running + usize::from(score != OUT) - usize::from(before != OUT);
         let (mut place, mut now) = (leaf, score);
         for level in 1..self.levels.len() {
             let block = place / FAN_OUT;
@@ -73,26 +65,31 @@ impl Tournament {
         }
     }
 
-    /// One of those with the highest score, by the seed; `None` when nobody is in the running.
-    pub fn any_best(&self, rng: &mut Rng) -> Option<usize> {
+    /// One of those with the highest score, with that score: the first by the draw on each level. `None` when nobody is
+    /// in the running.
+    pub fn any_best(&self, draw: Draw) -> Option<(usize, i16)> {
         let best = self.best();
         if best == OUT {
             return None;
         }
         let mut block = 0;
-        for level in self.levels.iter().rev() {
+        for (number, level) in self.levels.iter().enumerate().rev() {
             let scores = level.get(block * FAN_OUT..)?;
             let scores = &scores[..scores.len().min(FAN_OUT)];
-            let ties = scores.iter().filter(|score| **score == best).count();
-            let chosen = if ties > 1 { rng.below(ties) } else { 0 };
-            let winners = scores.iter().enumerate().filter(|(_, score)| **score == best);
-            block = block * FAN_OUT + winners.map(|(place, _)| place).nth(chosen)?;
+            block = block * FAN_OUT + any_of(scores, best, draw, number + 1)?;
         }
-        Some(block)
+        Some((block, best))
     }
 }
 
-fn highest(scores: &[i16]) -> i16 {
+/// The place of one that has this score, by the draw. At most `FAN_OUT` scores.
+pub(super) fn any_of(scores: &[i16], score: i16, draw: Draw, salt: usize) -> Option<usize> {
+    let turn = draw.turn(salt);
+    let equals = scores.iter().enumerate().filter(|(_, it)| **it == score);
+    equals.map(|(place, _)| place).min_by_key(|place| turn.place_of(*place, FAN_OUT as u64))
+}
+
+pub(super) fn highest(scores: &[i16]) -> i16 {
     scores.iter().copied().fold(OUT, i16::max)
 }
 
@@ -119,9 +116,8 @@ mod tests {
                 tree.set(leaf, score);
                 let best = highest(&scores);
                 prop_assert_eq!(tree.best(), best);
-                prop_assert_eq!(tree.running(), scores.iter().filter(|it| **it != OUT).count());
-                let winner = tree.any_best(&mut rng).map_or(OUT, |winner| scores[winner]);
-                prop_assert_eq!(winner, best);
+                let winner = tree.any_best(rng.draw());
+                prop_assert_eq!(winner.map_or(OUT, |(winner, _)| scores[winner]), best);
             }
         }
     }

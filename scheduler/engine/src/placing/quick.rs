@@ -1,0 +1,136 @@
+//! The score of a Node for what most Pods ask for, without a division: CPU, memory, storage and a place; the more free
+//! the better, and the more even the better. It is what [`super::asks`] computes by parts, to the last digit.
+
+use super::balance::{balance, balanced_score};
+use super::rows::{ORDINARY_MAX, Row};
+use super::tree::OUT;
+
+#[derive(Debug)]
+pub(super) struct Quick {
+    /// What must be there of CPU, memory and storage; less than anything where nothing is asked for.
+    needed: [i64; 3],
+    fit_weight: i64,
+    /// With defaults where nothing is asked for.
+    scored: [i64; 2],
+    weights: [i64; 2],
+    /// The weight of being even, and what would be taken.
+    evened: Option<(i64, [i64; 3])>,
+}
+
+impl Quick {
+    /// `None`: amounts so odd that sums could overflow.
+    pub fn new(
+        asked: [i64; 3],
+        (fit_weight, scored): (i64, [i64; 3]),
+        weights: [i64; 2],
+        evened: Option<(i64, [i64; 3])>,
+    ) -> Option<Self> {
+        let taken = evened.map_or([0; 3], |(_, taken)| taken);
+        let mut amounts = asked.iter().chain(&scored).chain(&taken);
+        let is_ordinary = amounts.all(|it| (0..ORDINARY_MAX).contains(it));
+        let needed = asked.map(|it| if it > 0 { it } else { i64::MIN });
+        let scored = [scored[0], scored[1]];
+        is_ordinary.then_some(Self { needed, fit_weight, scored, weights, evened })
+    }
+
+    /// Of a row that is ordinary.
+    #[inline]
+    pub fn score(&self, row: &Row) -> i16 {
+        let has = |index: usize| self.needed[index] <= row.allocatable[index] - row.held[index];
+        if !(row.pods < row.pods_max && has(0) && has(1) && has(2)) {
+            return OUT;
+        }
+        let free = |index: usize| {
+            let with_pod = row.held_in_scores[index].saturating_add(self.scored[index]);
+            percent(row.allocatable[index] - with_pod, row.allocatable[index], row.inverse[index])
+        };
+        let [cpu, memory] = self.weights;
+        let fit = if cpu == memory {
+            (free(0) + free(1)) >> 1
+        } else {
+            (free(0) * cpu + free(1) * memory) / (cpu + memory)
+        };
+        let mut score = self.fit_weight * fit;
+        if let Some((weight, taken)) = &self.evened {
+            score += weight * balanced_score(row.balance, evenness(row, *taken));
+        }
+        i16::try_from(score).unwrap_or(i16::MAX)
+    }
+}
+
+/// How even the use is with what would be taken. The quick way is off by a few units in the last place: where that
+/// could matter, the oracle's formula decides.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "kube-scheduler computes in doubles too, and the result is between 0 and 100"
+)]
+#[inline]
+fn evenness(row: &Row, taken: [i64; 3]) -> i64 {
+    /// Far more than a few units in the last place of a number up to 100.
+    const DOUBT: f64 = 1e-9;
+    let share = |index: usize| {
+        let with_pod = row.held[index].saturating_add(taken[index]);
+        (with_pod as f64 * row.inverse[index]).min(1.0)
+    };
+    let deviation = ((share(0) - share(1)) * 0.5).abs();
+    let evenness = (1.0 - deviation) * 100.0;
+    let whole = evenness as i64;
+    let rest = evenness - whole as f64;
+    if rest > DOUBT && rest < 1.0 - DOUBT {
+        return whole;
+    }
+    let mut with_pod = row.held;
+    for (sum, taken) in with_pod.iter_mut().zip(taken) {
+        *sum = sum.saturating_add(taken);
+    }
+    balance(row.allocatable, with_pod)
+}
+
+/// `100 × part / whole`, rounded down; 0 when the part is negative. Both below [`ORDINARY_MAX`], and `inverse` is one
+/// divided by the whole: the product is off by one at most, which is put right.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "what is lost is put right, and the quotient is between 0 and 100"
+)]
+#[inline]
+fn percent(part: i64, whole: i64, inverse: f64) -> i64 {
+    let product = part.max(0) * 100;
+    let quotient = (product as f64 * inverse) as i64;
+    let rest = product - quotient * whole;
+    quotient + i64::from(rest >= whole) - i64::from(rest < 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        #[expect(clippy::cast_precision_loss, reason = "as rows do it")]
+        fn a_percentage_is_exact(
+            whole in prop_oneof![1..2000_i64, 1..ORDINARY_MAX],
+            part in prop_oneof![-5..2000_i64, 0..ORDINARY_MAX],
+        ) {
+            let part = part % (whole + 1);
+            let exact = i128::from(part.max(0)) * 100 / i128::from(whole);
+            prop_assert_eq!(i128::from(percent(part, whole, 1.0 / whole as f64)), exact);
+        }
+
+        #[test]
+        fn evenness_is_that_of_the_oracle(
+            allocatable in prop::array::uniform3(prop_oneof![1..2000_i64, 1..ORDINARY_MAX]),
+            held in prop::array::uniform3(prop_oneof![0..2000_i64, 0..ORDINARY_MAX]),
+            taken in prop::array::uniform3(prop_oneof![0..50_i64, 0..ORDINARY_MAX]),
+            is_even in any::<bool>(),
+        ) {
+            let held = if is_even { allocatable.map(|it| it / 2) } else { held };
+            let row = Row::of_amounts(allocatable, held);
+            let with_pod = [0, 1, 2].map(|index| held[index] + taken[index]);
+            prop_assert_eq!(evenness(&row, taken), balance(allocatable, with_pod));
+        }
+    }
+}

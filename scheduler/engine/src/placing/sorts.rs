@@ -1,0 +1,222 @@
+//! What a Pod makes of the Nodes themselves: labels, taints, names. Pods that differ only in what they take, which
+//! images they run or whom they want to be near share it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use model::{
+    ClusterNode, Effect, FeatureNames, Labels, NodeAffinity, NodeName, NodeSelector, Reach, Shape,
+    Taint, Toleration,
+};
+use oracle::{Cluster, Plugin, Reason, Rules};
+
+use super::FixedMap;
+use super::Ground;
+use super::log::Position;
+use super::rows::Slot;
+use super::statics::{GONE, Group, NUMBERS_MAX, REJECTED, number_of};
+
+pub(super) type SortId = usize;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct SortKey {
+    profile: Arc<str>,
+    tolerations: Vec<Toleration>,
+    node_selector: Labels,
+    node_affinity: NodeAffinity,
+    reach: Vec<Reach>,
+    required_features: FeatureNames,
+}
+
+/// What a Node is to the Pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Verdict {
+    Open(Group),
+    Rejected(Vec<Reason>),
+}
+
+#[derive(Debug)]
+pub(super) struct Sort {
+    key: SortKey,
+    /// The Nodes that its affinity names, when it names any.
+    named: Option<BTreeSet<NodeName>>,
+    stays_on_cordoned: bool,
+    /// The number of the group or of the rejection of each Node.
+    pub of_node: Vec<u16>,
+    pub groups: Vec<Group>,
+    pub rejections: Vec<Vec<Reason>>,
+    /// How often all Nodes were numbered anew.
+    pub numberings: u32,
+    at: Option<Position>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Sorts {
+    ids: FixedMap<SortKey, SortId>,
+    all: Vec<Sort>,
+}
+
+impl Sorts {
+    pub fn id(&mut self, profile: &Arc<str>, shape: &Shape, reach: &[Reach]) -> SortId {
+        let key = SortKey {
+            profile: profile.clone(),
+            tolerations: shape.tolerations.clone(),
+            node_selector: shape.node_selector.clone(),
+            node_affinity: shape.node_affinity.clone(),
+            reach: reach.to_vec(),
+            required_features: shape.required_features.clone(),
+        };
+        if let Some(id) = self.ids.get(&key) {
+            return *id;
+        }
+        self.ids.insert(key.clone(), self.all.len());
+        let required = key.node_affinity.required.as_ref();
+        self.all.push(Sort {
+            named: required.and_then(NodeSelector::named_nodes),
+            stays_on_cordoned: key.stays_on_cordoned(),
+            key,
+            of_node: Vec::new(),
+            groups: Vec::new(),
+            rejections: Vec::new(),
+            numberings: 0,
+            at: None,
+        });
+        self.all.len() - 1
+    }
+
+    pub fn of(&self, id: SortId) -> &Sort {
+        &self.all[id]
+    }
+
+    /// Brings it up to date. False: there are too many sorts of Nodes to tell apart.
+    pub fn sync(&mut self, id: SortId, rules: &Rules, cluster: &Cluster, ground: &Ground) -> bool {
+        let it = &mut self.all[id];
+        let changes = it.at.and_then(|at| ground.node_log.since(at));
+        if let Some(changes) = changes {
+            for (slot, _) in changes {
+                it.judge(slot, rules, cluster, ground);
+            }
+        } else {
+            it.of_node.clear();
+            it.groups.clear();
+            it.rejections.clear();
+            it.numberings = it.numberings.wrapping_add(1);
+            it.of_node.resize(ground.rows.len(), GONE);
+            for (name, node) in &cluster.nodes {
+                if let Some(slot) = ground.rows.slot_of(name) {
+                    let verdict = it.verdict(node, rules);
+                    it.write(slot, verdict);
+                }
+            }
+        }
+        it.at = Some(ground.node_log.end());
+        it.groups.len().max(it.rejections.len()) < NUMBERS_MAX
+    }
+}
+
+impl Sort {
+    fn judge(&mut self, slot: Slot, rules: &Rules, cluster: &Cluster, ground: &Ground) {
+        if self.of_node.len() <= slot as usize {
+            self.of_node.resize(slot as usize + 1, GONE);
+        }
+        let node = ground.rows.name(slot).and_then(|name| cluster.nodes.get(name));
+        match node {
+            Some(node) => {
+                let verdict = self.verdict(node, rules);
+                self.write(slot, verdict);
+            }
+            None => self.of_node[slot as usize] = GONE,
+        }
+    }
+
+    fn write(&mut self, slot: Slot, verdict: Verdict) {
+        let number = match verdict {
+            Verdict::Open(group) => number_of(&mut self.groups, group),
+            Verdict::Rejected(reasons) => REJECTED + number_of(&mut self.rejections, reasons),
+        };
+        self.of_node[slot as usize] = number;
+    }
+
+    fn verdict(&self, node: &ClusterNode, rules: &Rules) -> Verdict {
+        match self.rejects(node, rules) {
+            Some(reasons) => Verdict::Rejected(reasons),
+            None => Verdict::Open(self.key.group(node, rules)),
+        }
+    }
+
+    /// By the rules that come before all that look at Pods, in kube-scheduler's order.
+    fn rejects(&self, node: &ClusterNode, rules: &Rules) -> Option<Vec<Reason>> {
+        let of = &node.node;
+        let SortKey { tolerations, node_selector, node_affinity, reach, .. } = &self.key;
+        let required = node_affinity.required.as_ref();
+        if rules.filters_by(Plugin::NodeAffinity)
+            && self.named.as_ref().is_some_and(|named| !named.contains(&of.name))
+        {
+            return Some(vec![Reason::NotNamed { nominee_rejected_by: None }]);
+        }
+        if rules.filters_by(Plugin::NodeUnschedulable)
+            && of.unschedulable
+            && !self.stays_on_cordoned
+        {
+            return Some(vec![Reason::NodeUnschedulable]);
+        }
+        if rules.filters_by(Plugin::TaintToleration)
+            && model::first_untolerated(&of.taints, tolerations).is_some()
+        {
+            return Some(vec![Reason::UntoleratedTaint]);
+        }
+        if rules.filters_by(Plugin::NodeAffinity) {
+            let added = rules.added_affinity.required.as_ref();
+            if added.is_some_and(|selector| !selector.matches(&of.name, &of.labels)) {
+                return Some(vec![Reason::EnforcedNodeAffinity]);
+            }
+            let accepts = of.matches(node_selector)
+                && required.is_none_or(|selector| selector.matches(&of.name, &of.labels));
+            if !accepts {
+                return Some(vec![Reason::NodeAffinity]);
+            }
+        }
+        if !rules.filters_by(Plugin::Corridor) {
+            return None;
+        }
+        let beyond = reach.iter().filter(|it| !of.matches(&it.node_selector));
+        let beyond: Vec<Reason> =
+            beyond.map(|it| Reason::OutOfReach { object: it.object.clone() }).collect();
+        (!beyond.is_empty()).then_some(beyond)
+    }
+}
+
+impl SortKey {
+    fn stays_on_cordoned(&self) -> bool {
+        let cordon = Taint {
+            key: "node.kubernetes.io/unschedulable".into(),
+            value: "".into(),
+            effect: Effect::NoSchedule,
+        };
+        self.tolerations.iter().any(|toleration| toleration.tolerates(&cordon))
+    }
+
+    fn group(&self, node: &ClusterNode, rules: &Rules) -> Group {
+        let of = &node.node;
+        let mut group =
+            Group { taints: 0, preference: 0, images: 0, lacks_features: self.lacks(node, rules) };
+        if rules.scores_by(Plugin::TaintToleration) {
+            let unwanted = of.taints.iter().filter(|taint| {
+                taint.effect == Effect::PreferNoSchedule
+                    && !self.tolerations.iter().any(|it| it.tolerates(taint))
+            });
+            group.taints = i64::try_from(unwanted.count()).unwrap_or(i64::MAX);
+        }
+        if rules.scores_by(Plugin::NodeAffinity) {
+            let added = rules.added_affinity.preference(&of.name, &of.labels);
+            group.preference =
+                added.saturating_add(self.node_affinity.preference(&of.name, &of.labels));
+        }
+        group
+    }
+
+    fn lacks(&self, node: &ClusterNode, rules: &Rules) -> bool {
+        rules.filters_by(Plugin::NodeDeclaredFeatures)
+            && !self.required_features.is_subset(&node.declared_features)
+    }
+}
