@@ -4,11 +4,14 @@ mod fragment;
 mod translate;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use e2e::{Error, Result, SCHEDULER_NAME};
 use engine::{Bind, Engine, EngineConfig, Event, EvictionStep, Kind, Poll, Report, Work};
-use model::{Amount, Assignment, Instant, Labels, ObjectKind, Phase, Pod, PodUid, Reservable};
+use model::{
+    Amount, Assignment, Instant, Labels, ObjectKind, Phase, Pod, PodSpec, PodUid, Reservable, Shape,
+};
 
 use crate::workload::{NAMESPACE, Workload};
 
@@ -48,7 +51,11 @@ pub struct Placed {
 impl Arena {
     pub fn new(workload: &Workload) -> Result<Self> {
         let mut numbers = 1..;
-        let mut number = || numbers.next().unwrap_or(u64::MAX);
+        let mut specs = Specs::default();
+        let mut pod = |object| {
+            let pod = translate::pod(object, numbers.next().unwrap_or(u64::MAX))?;
+            Ok(specs.share(pod))
+        };
         let objects = workload.all_objects();
         let corridors = objects.iter().filter(|object| object["kind"] == "Corridor");
         let to_come = workload.all_measured(SCHEDULER_NAME);
@@ -58,10 +65,7 @@ impl Arena {
             pods: HashMap::new(),
             holder: None,
             measured: to_come.len(),
-            to_come: to_come
-                .into_iter()
-                .map(|pod| translate::pod(pod, number()))
-                .collect::<Result<_>>()?,
+            to_come: to_come.into_iter().map(&mut pod).collect::<Result<_>>()?,
             corridors: corridors.filter_map(translate::corridor).collect(),
         };
         let namespace = Event::NamespaceSeen { name: NAMESPACE.into(), labels: Labels::new() };
@@ -69,8 +73,9 @@ impl Arena {
         for node in workload.all_nodes() {
             arena.tell(Event::NodeSeen(translate::node(node)?));
         }
-        for pod in workload.all_existing().into_iter().chain(workload.all_waiting(SCHEDULER_NAME)) {
-            arena.show(translate::pod(pod, number())?);
+        let waiting = workload.all_waiting(SCHEDULER_NAME);
+        for object in workload.all_existing().into_iter().chain(waiting) {
+            arena.show(pod(object)?);
         }
         arena.refresh_corridors();
         for kind in Kind::ALL {
@@ -241,5 +246,22 @@ mod tests {
             let placed = arena.place(wanted).map_err(|problem| format!("{name}: {problem}"));
             assert_eq!(placed.unwrap().bound, wanted, "{name}");
         }
+    }
+}
+
+/// Specs that are alike are one, as the driver has it.
+#[derive(Default)]
+struct Specs {
+    known: HashMap<Arc<Shape>, Vec<Arc<PodSpec>>>,
+}
+
+impl Specs {
+    fn share(&mut self, mut pod: Pod) -> Pod {
+        let alike = self.known.entry(pod.spec.shape.clone()).or_default();
+        match alike.iter().find(|known| **known == pod.spec) {
+            Some(known) => pod.spec = known.clone(),
+            None => alike.push(pod.spec.clone()),
+        }
+        pod
     }
 }

@@ -207,15 +207,15 @@ impl Engine {
     /// The limit that the Pod exceeds with what has just been taken for it, if any. Counted beside the
     /// Pods, not by the rules that have let it pass.
     fn exceeded(&self, node: &NodeName, pod: &Pod, objects: &[Reservable]) -> Option<String> {
-        let has = &self.cluster.nodes.get(node)?.node;
+        let has = self.placing.limits_of(node)?;
         let asked = &pod.spec.shape.requests.asked;
         let held = self.cluster.held_on(node);
         let is_too_much = |asked: i64, held: i128, has: i64| {
             asked > 0 && held + i128::from(asked) > i128::from(has)
         };
-        let is_over = held.pods >= has.pods_max
-            || is_too_much(asked.cpu_milli, held.cpu_milli, has.allocatable.cpu_milli)
-            || is_too_much(asked.memory_bytes, held.memory_bytes, has.allocatable.memory_bytes);
+        let is_over = held.pods >= has.pods
+            || is_too_much(asked.cpu_milli, held.cpu_milli, has.cpu_milli)
+            || is_too_much(asked.memory_bytes, held.memory_bytes, has.memory_bytes);
         if is_over && self.rules_of(&pod.spec.profile).filters_by(Plugin::NodeResourcesFit) {
             return Some(format!("the allocatable resources of node {node}"));
         }

@@ -33,9 +33,38 @@ pub(crate) struct Record {
     pub rejection: Option<Box<Rejection>>,
     pub report: ReportState,
     pub tries: Tries,
+    /// Memory for what others will see of it, while it waits: nothing is to be allocated when it is placed.
+    #[serde(skip)]
+    pub prepared: Option<Arc<ClusterPod>>,
 }
 
 impl Record {
+    /// Makes ready for [`Self::show`].
+    pub fn prepare(&mut self) {
+        let Pod { key, uid, started_at_unix_s, deletion, spec, .. } = &*self.pod;
+        self.prepared = Some(Arc::new(ClusterPod {
+            key: key.clone(),
+            uid: uid.clone(),
+            node: None,
+            nominated_node: None,
+            started_at_unix_s: *started_at_unix_s,
+            deletion: *deletion,
+            shape: spec.shape.clone(),
+            reach: Vec::new(),
+        }));
+    }
+
+    /// The Pod as [`Self::in_cluster`] says it is, for others to see.
+    pub fn show(&mut self) -> Option<Arc<ClusterPod>> {
+        let now = self.in_cluster()?;
+        let Some(mut shown) = self.prepared.take() else { return Some(Arc::new(now)) };
+        match Arc::get_mut(&mut shown) {
+            Some(place) => *place = now,
+            None => shown = Arc::new(now),
+        }
+        Some(shown)
+    }
+
     /// What kind of Pod it is to the Nodes.
     pub fn kind(&self) -> ParkKey {
         let nominated = self.nominated.clone().map(|node| (node, self.pod.uid.clone()));

@@ -1,7 +1,6 @@
 //! What the Nodes say of a Pod: the rules of kube-scheduler, asked for one Pod at a time.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use model::{ClusterPod, NodeName, PodSpec, PodUid, Reach, Reservable};
 use oracle::{
@@ -44,7 +43,7 @@ impl Engine {
         if record.map_or(shown.is_none(), |record| record.is_shown_as(shown)) {
             return;
         }
-        let after = record.and_then(Record::in_cluster).map(Arc::new);
+        let after = self.pods.get_mut(uid).and_then(Record::show);
         let before = match &after {
             Some(pod) => self.cluster.insert_pod(pod.clone()),
             None => self.cluster.remove_pod(uid),

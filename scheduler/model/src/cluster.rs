@@ -55,6 +55,20 @@ impl ClusterPod {
         }
     }
 
+    /// Any Pod of this shape: it has no name, and waits.
+    pub fn of_shape(namespace: Arc<str>, shape: Arc<Shape>) -> Self {
+        Self {
+            key: ObjectKey { namespace, name: Arc::default() },
+            uid: PodUid::from(Arc::default()),
+            node: None,
+            nominated_node: None,
+            started_at_unix_s: None,
+            deletion: Deletion::default(),
+            shape,
+            reach: Vec::new(),
+        }
+    }
+
     pub fn namespace(&self) -> &Arc<str> {
         &self.key.namespace
     }

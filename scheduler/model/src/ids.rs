@@ -41,6 +41,12 @@ macro_rules! string_id {
             }
         }
 
+        impl From<&$name> for $name {
+            fn from(id: &$name) -> Self {
+                id.clone()
+            }
+        }
+
         impl From<$name> for Arc<str> {
             fn from(id: $name) -> Self {
                 id.0

@@ -28,14 +28,13 @@ impl NodeSelector {
     /// The Nodes that the terms name, when every term names some: no other Node need be looked
     /// at. An empty set says that the terms contradict themselves.
     pub fn named_nodes(&self) -> Option<BTreeSet<NodeName>> {
-        if self.terms.is_empty() {
-            return None;
-        }
-        let mut named = BTreeSet::new();
-        for term in &self.terms {
-            named.extend(term.named.clone()?);
-        }
-        Some(named)
+        self.each_named().map(|named| named.cloned().collect())
+    }
+
+    /// The same, one by one; some perhaps twice.
+    pub fn each_named(&self) -> Option<impl Iterator<Item = &NodeName> + Clone> {
+        let is_named = !self.terms.is_empty() && self.terms.iter().all(|term| term.named.is_some());
+        is_named.then(|| self.terms.iter().flat_map(|term| term.named.iter().flatten()))
     }
 }
 

@@ -79,6 +79,14 @@ pub struct PodAffinity {
 }
 
 impl PodAffinity {
+    pub fn is_empty(&self) -> bool {
+        let Self { required, preferred, anti_required, anti_preferred } = self;
+        required.is_empty()
+            && preferred.is_empty()
+            && anti_required.is_empty()
+            && anti_preferred.is_empty()
+    }
+
     pub fn error(&self) -> Option<&SelectorError> {
         let Self { required, preferred, anti_required, anti_preferred } = self;
         let weighted = preferred.iter().chain(anti_preferred).map(|weighted| &weighted.term);

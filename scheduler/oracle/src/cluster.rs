@@ -9,6 +9,7 @@ use model::{
     ClusterNode, ClusterPod, LabelSelector, Labels, NodeName, ObjectKey, Owner,
     PodDisruptionBudget, PodUid,
 };
+use smallvec::SmallVec;
 
 /// Pods by their UID. For looking them up; the order says nothing.
 pub type ByUid = HashMap<PodUid, Arc<ClusterPod>, FixedState>;
@@ -36,7 +37,8 @@ pub struct Cluster {
 /// The Pods on one Node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct OnNode {
-    pods: Vec<Arc<ClusterPod>>,
+    /// The first few need no memory of their own: most Nodes get their Pods one by one.
+    pods: SmallVec<[Arc<ClusterPod>; 4]>,
     held: Held,
 }
 
@@ -79,39 +81,46 @@ impl Cluster {
     /// Puts the Pod where it says, and no longer where it was. Returns it as it was.
     pub fn insert_pod(&mut self, pod: impl Into<Arc<ClusterPod>>) -> Option<Arc<ClusterPod>> {
         let pod = pod.into();
-        let before = self.remove_pod(&pod.uid);
-        let uid = pod.uid.clone();
-        match &pod.node {
-            Some(node) => {
-                let on_node = self.on_node.entry(node.clone()).or_default();
-                let place = on_node.pods.partition_point(|other| other.uid < uid);
-                on_node.pods.insert(place, pod.clone());
-                on_node.held.count(&pod, 1);
-            }
-            None => drop(self.waiting.insert(uid.clone(), pod.clone())),
+        let before = self.pods.insert(pod.uid.clone(), pod.clone());
+        if let Some(before) = &before {
+            self.leave(before);
         }
         if pod.node.is_some() && !pod.pod_affinity.anti_required.is_empty() {
-            self.keeping_away.insert(uid.clone(), pod.clone());
+            self.keeping_away.insert(pod.uid.clone(), pod.clone());
         }
-        self.pods.insert(uid, pod);
+        if let Some(node) = &pod.node {
+            let on_node = self.on_node.entry_ref(node).or_default();
+            let place = on_node.pods.partition_point(|other| other.uid < pod.uid);
+            on_node.held.count(&pod, 1);
+            on_node.pods.insert(place, pod);
+        } else {
+            self.waiting.insert(pod.uid.clone(), pod);
+        }
         before
     }
 
     pub fn remove_pod(&mut self, uid: &PodUid) -> Option<Arc<ClusterPod>> {
         let pod = self.pods.remove(uid)?;
-        self.keeping_away.remove(uid);
+        self.leave(&pod);
+        Some(pod)
+    }
+
+    /// The Pod is no longer where it was.
+    fn leave(&mut self, pod: &Arc<ClusterPod>) {
+        if !pod.pod_affinity.anti_required.is_empty() {
+            self.keeping_away.remove(&pod.uid);
+        }
         let Some(node) = &pod.node else {
-            self.waiting.remove(uid);
-            return Some(pod);
+            self.waiting.remove(&pod.uid);
+            return;
         };
         if let Some(on_node) = self.on_node.get_mut(node) {
-            on_node.pods.retain(|other| !Arc::ptr_eq(other, &pod));
-            on_node.held.count(&pod, -1);
+            on_node.pods.retain(|other| !Arc::ptr_eq(other, pod));
+            on_node.held.count(pod, -1);
             if on_node.pods.is_empty() {
                 self.on_node.remove(node);
             }
         }
-        Some(pod)
     }
 
     pub fn insert_budget(&mut self, budget: PodDisruptionBudget) {

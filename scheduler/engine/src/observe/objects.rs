@@ -67,11 +67,13 @@ impl Engine {
 
     /// Tells held Pods when a daemon falls silent or speaks again.
     pub(crate) fn note_freshness(&mut self) {
-        let fresh = self.objects.fresh_kinds(self.now);
-        let before = std::mem::replace(&mut self.fresh, fresh);
-        if before == self.fresh {
+        let is_as_before =
+            |kind| self.objects.is_fresh(kind, self.now) == self.fresh.contains(&kind);
+        if ObjectKind::ALL.into_iter().all(is_as_before) {
             return;
         }
+        let fresh = self.objects.fresh_kinds(self.now);
+        let before = std::mem::replace(&mut self.fresh, fresh);
         for object in self.objects.with_lines() {
             if before.contains(&object.kind) != self.fresh.contains(&object.kind) {
                 self.queue_line_reports(&object);

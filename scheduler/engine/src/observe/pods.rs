@@ -62,6 +62,7 @@ impl Engine {
             rejection: None,
             report: ReportState::default(),
             tries: Tries::default(),
+            prepared: None,
         };
         *self.stats.of_stage(&record.stage) += 1;
         self.pods.insert(record);
@@ -154,6 +155,7 @@ impl Engine {
             record.nominated.clone_from(&pod.nominated_node);
         }
         record.pod = Arc::new(pod);
+        record.prepare();
         self.move_to(&uid, Stage::Active);
         self.reflect(&uid);
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{ClusterPod, NodeSelector, ObjectKey, PodUid, Reach, Shape};
+use model::{ClusterPod, NodeSelector, Reach, Shape};
 use oracle::{Plugin, Rules};
 
 use super::FixedMap;
@@ -37,10 +37,8 @@ impl KindKey {
 
     /// The Pod as the rules see it.
     pub fn as_pod(&self) -> ClusterPod {
-        let mut pod = ClusterPod::new(ObjectKey::new(&self.namespace, ""), PodUid::new(""));
-        pod.shape = self.shape.clone();
-        pod.reach.clone_from(&self.reach);
-        pod
+        let pod = ClusterPod::of_shape(self.namespace.clone(), self.shape.clone());
+        ClusterPod { reach: self.reach.clone(), ..pod }
     }
 }
 
@@ -185,8 +183,8 @@ impl Kind {
 
 /// What cannot be parsed, or is out of all proportion.
 pub(super) fn is_odd(rules: &Rules, pod: &ClusterPod) -> bool {
-    let named = pod.node_affinity.required.as_ref().and_then(NodeSelector::named_nodes);
-    named.is_some_and(|named| named.is_empty())
+    let named = pod.node_affinity.required.as_ref().and_then(NodeSelector::each_named);
+    named.is_some_and(|mut named| named.next().is_none())
         || pod.pod_affinity.error().is_some()
         || pod.node_affinity.preference_error().is_some()
         || rules.added_affinity.preference_error().is_some()

@@ -36,10 +36,8 @@ mod statics;
 mod topology;
 mod tree;
 
-use std::collections::BTreeSet;
-
 use foldhash::fast::FixedState;
-use model::{ClusterNode, NodeName, NodeSelector, PodAffinity};
+use model::{ClusterNode, NodeName, NodeSelector};
 use oracle::{Cluster, Plugin, Rules};
 
 use self::contest::{Arena, Entrant};
@@ -72,6 +70,14 @@ pub(crate) enum Choice {
     Nowhere,
     /// Only the oracle can tell.
     Unknown,
+}
+
+/// What a Node can take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub cpu_milli: i64,
+    pub memory_bytes: i64,
+    pub pods: i64,
 }
 
 #[derive(Debug, Default)]
@@ -108,6 +114,13 @@ impl Placing {
         self.ground.rows.names()
     }
 
+    /// What the Node can take at most: CPU and memory, and Pods.
+    pub fn limits_of(&self, node: &NodeName) -> Option<Limits> {
+        let row = self.ground.rows.row(self.ground.rows.slot_of(node)?);
+        let [cpu_milli, memory_bytes, _] = row.allocatable;
+        Some(Limits { cpu_milli, memory_bytes, pods: row.pods_max })
+    }
+
     /// To be called after every change of the cluster.
     pub fn note(&mut self, change: Change<'_>, cluster: &Cluster) {
         self.is_outdated |= self.ground.note(change, cluster);
@@ -128,15 +141,14 @@ impl Placing {
             if is_odd(view.rules, &pod) {
                 return Choice::Unknown;
             }
-            let nodes = named.iter().filter_map(|name| view.cluster.nodes.get(name));
+            let nodes = named.filter_map(|name| view.cluster.nodes.get(name));
             let takes_it = |node: &&ClusterNode| {
                 oracle::filter(view.rules, view.cluster, &pod, node).is_empty()
             };
-            let mut feasible = nodes.filter(takes_it);
-            match (feasible.next(), feasible.next()) {
-                (None, _) => return Choice::Unknown,
-                (Some(only), None) => return Choice::On(only.node.name.clone()),
-                (Some(_), Some(_)) => {}
+            let mut feasible = nodes.filter(takes_it).map(|node| &node.node.name);
+            let Some(first) = feasible.next() else { return Choice::Unknown };
+            if feasible.all(|other| other == first) {
+                return Choice::On(first.clone());
             }
         }
         let id = self.kinds.id(key, view, &mut self.ground, &mut self.statics);
@@ -254,15 +266,17 @@ impl Placing {
 
 /// The Nodes that the Pod names, if they are few, as those of a DaemonSet's Pods are. It is tried on each of them, and
 /// nothing is remembered of its kind: there is no other Pod of it.
-fn few_named(rules: &Rules, key: &KindKey) -> Option<BTreeSet<NodeName>> {
+fn few_named<'a>(
+    rules: &Rules,
+    key: &'a KindKey,
+) -> Option<impl Iterator<Item = &'a NodeName> + Clone> {
     let shape = &key.shape;
-    let asks_of_pods = shape.pod_affinity != PodAffinity::default();
-    if asks_of_pods || !shape.topology_spread.is_empty() || !rules.filters_by(Plugin::NodeAffinity)
-    {
+    let asks_of_pods = !shape.pod_affinity.is_empty() || !shape.topology_spread.is_empty();
+    if asks_of_pods || !rules.filters_by(Plugin::NodeAffinity) {
         return None;
     }
-    let named = shape.node_affinity.required.as_ref().and_then(NodeSelector::named_nodes);
-    named.filter(|named| named.len() <= NAMED_MAX)
+    let named = shape.node_affinity.required.as_ref().and_then(NodeSelector::each_named);
+    named.filter(|named| named.clone().count() <= NAMED_MAX)
 }
 
 /// One of the best Nodes.

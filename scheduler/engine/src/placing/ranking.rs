@@ -1,25 +1,25 @@
 //! Who is the best of many Nodes, for which their scores need not be kept: each block of Nodes has a bound that none of
-//! them exceeds, and only of the blocks that could win, the Nodes are scored.
+//! them exceeds, and remembers who reaches it. Only when nobody in the best block does, its Nodes are scored.
 //!
-//! A Node that changes casts doubt on the bound of its block, or raises it. That takes one line of the cache however
-//! many Nodes there are; most blocks in doubt are never looked at before the next change.
+//! A Node that changes leaves those who reach the bound, joins them, or raises it. That takes two lines of the cache
+//! however many Nodes there are.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::tree::{OUT, Tournament, any_of, highest};
+use super::tree::{OUT, Tournament, first_of, highest};
 use crate::rng::Draw;
 
-/// Nodes in a block.
+/// Nodes in a block: as many as a [`Reaching`] has bits.
 pub(super) const BLOCK: usize = 32;
 
-/// The scores of a block.
-pub(super) type Scores = [i16; BLOCK];
+/// Who of a block reaches its bound, one bit for each. Nobody: the best of them is not known.
+type Reaching = u32;
 
 #[derive(Debug)]
 pub(super) struct Ranking {
     bounds: Tournament,
-    /// Blocks whose best Node may be worse than their bound.
-    in_doubt: Vec<bool>,
+    reaching: Vec<Reaching>,
     nodes: usize,
 }
 
@@ -30,12 +30,10 @@ pub(super) trait Score {
 
 impl Ranking {
     pub fn new(nodes: usize, score: &impl Score) -> Self {
-        let mut scores = [OUT; BLOCK];
         let starts = (0..nodes).step_by(BLOCK);
-        let bounds: Vec<i16> =
-            starts.map(|start| best_in(start, nodes, score, &mut scores)).collect();
-        let bounds = Tournament::new(bounds);
-        Self { in_doubt: vec![false; bounds.capacity()], bounds, nodes }
+        let (bounds, reaching): (Vec<i16>, Vec<Reaching>) =
+            starts.map(|start| best_in(start, nodes, score)).unzip();
+        Self { bounds: Tournament::new(bounds), reaching, nodes }
     }
 
     /// How many Nodes it ranks.
@@ -45,52 +43,57 @@ impl Ranking {
 
     /// The Node has this score now.
     pub fn changed(&mut self, node: usize, score: i16) {
-        let block = node / BLOCK;
+        let (block, bit) = (node / BLOCK, 1 << (node % BLOCK));
         let bound = self.bounds.score(block);
-        self.in_doubt[block] = score < bound;
-        if score > bound {
-            self.bounds.set(block, score);
+        let reaching = &mut self.reaching[block];
+        match score.cmp(&bound) {
+            Ordering::Less => *reaching &= !bit,
+            Ordering::Equal => *reaching |= bit,
+            Ordering::Greater => {
+                *reaching = bit;
+                self.bounds.set(block, score);
+            }
         }
     }
 
-    /// One of the best, by the draw, and its score. The same whichever blocks are in doubt.
-    pub fn any_best(&mut self, draw: Draw, score: &impl Score) -> Option<(usize, i16)> {
-        loop {
-            let (block, bound) = self.bounds.any_best(draw)?;
-            let (start, mut scores) = (block * BLOCK, [OUT; BLOCK]);
-            let best = best_in(start, self.nodes, score, &mut scores);
-            self.in_doubt[block] = false;
-            if best == bound {
-                return any_of(&scores, best, draw, 0).map(|place| (start + place, best));
-            }
-            self.bounds.set(block, best);
-        }
+    /// One of the best, by the draw. The same whatever has been found out before.
+    pub fn any_best(&mut self, draw: Draw, score: &impl Score) -> Option<usize> {
+        let (block, _) = self.best_block(draw, score)?;
+        Some(block * BLOCK + first_of(self.reaching[block], draw, 0)?)
     }
 
     /// The score of the best; `OUT` when nobody is in the running.
     pub fn best(&mut self, draw: Draw, score: &impl Score) -> i16 {
+        self.best_block(draw, score).map_or(OUT, |(_, best)| best)
+    }
+
+    /// A block with one of the best, and its score.
+    fn best_block(&mut self, draw: Draw, score: &impl Score) -> Option<(usize, i16)> {
         loop {
-            let Some((block, bound)) = self.bounds.any_best(draw) else { return OUT };
-            if !self.in_doubt[block] {
-                return bound;
+            let (block, bound) = self.bounds.any_best(draw)?;
+            if self.reaching[block] != 0 {
+                return Some((block, bound));
             }
-            let best = best_in(block * BLOCK, self.nodes, score, &mut [OUT; BLOCK]);
-            self.in_doubt[block] = false;
+            let (best, reaching) = best_in(block * BLOCK, self.nodes, score);
+            self.reaching[block] = reaching;
             self.bounds.set(block, best);
         }
     }
 
     /// What it takes in memory, about.
     pub fn bytes(&self) -> usize {
-        self.in_doubt.len() * 3
+        self.reaching.len() * size_of::<Reaching>() + self.bounds.capacity() * size_of::<i16>()
     }
 }
 
-fn best_in(start: usize, nodes: usize, score: &impl Score, scores: &mut Scores) -> i16 {
+/// The highest score in a block, and who has it.
+fn best_in(start: usize, nodes: usize, score: &impl Score) -> (i16, Reaching) {
+    let mut scores = [OUT; BLOCK];
     let end = nodes.min(start + BLOCK);
-    let scores = &mut scores[..end.saturating_sub(start)];
-    score.write(start..end, scores);
-    highest(scores)
+    score.write(start..end, &mut scores[..end.saturating_sub(start)]);
+    let best = highest(&scores);
+    let reaches = |(place, score): (usize, &i16)| Reaching::from(*score == best) << place;
+    (best, scores.iter().enumerate().map(reaches).sum())
 }
 
 #[cfg(test)]
@@ -129,7 +132,7 @@ mod tests {
                 let draw = rng.draw();
                 let winner = ranking.any_best(draw, &scores);
                 prop_assert_eq!(winner, Ranking::new(scores.len(), &scores).any_best(draw, &scores));
-                prop_assert_eq!(winner.map_or(OUT, |it| scores[it.0]), highest(&scores));
+                prop_assert_eq!(winner.map_or(OUT, |it| scores[it]), highest(&scores));
                 prop_assert_eq!(ranking.best(draw, &scores), highest(&scores));
             }
         }

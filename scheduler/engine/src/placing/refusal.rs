@@ -93,8 +93,8 @@ impl Placing {
 
     /// What one Node is to the kind. `None`: only the oracle can tell.
     pub fn chance_on(&mut self, view: View<'_>, key: &KindKey, node: &NodeName) -> Option<Chance> {
-        if let Some(named) = few_named(view.rules, key) {
-            return (!named.contains(node)).then_some(Chance::None);
+        if let Some(mut named) = few_named(view.rules, key) {
+            return (!named.any(|it| it == node)).then_some(Chance::None);
         }
         let id = self.ready(view, key)?;
         let kind = self.kinds.get(id)?;

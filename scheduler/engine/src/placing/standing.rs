@@ -112,7 +112,7 @@ impl Cell {
     pub fn any_best(&mut self, draw: Draw, kind: &Kind, basis: Basis<'_>) -> Option<Slot> {
         let scoring = Scoring { kind, basis, slots: &self.slots };
         let Ranks::Best(ranking) = &mut self.ranks else { return None };
-        let (leaf, _) = ranking.any_best(draw, &scoring)?;
+        let leaf = ranking.any_best(draw, &scoring)?;
         Some(self.slot_of(leaf))
     }
 
@@ -255,7 +255,12 @@ impl Kind {
     }
 
     /// The same for many Nodes: what is the same for most of them is asked once.
-    fn write_scores(&self, slots: impl Iterator<Item = Slot>, basis: Basis<'_>, scores: &mut [i16]) {
+    fn write_scores(
+        &self,
+        slots: impl Iterator<Item = Slot>,
+        basis: Basis<'_>,
+        scores: &mut [i16],
+    ) {
         let Basis { ground, of, .. } = basis;
         let looks_at_pods = self.constraints.keeps_apart_on_nodes();
         let Some(quick) = self.asks.quick().filter(|_| !looks_at_pods) else {

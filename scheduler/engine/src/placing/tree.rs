@@ -76,17 +76,26 @@ impl Tournament {
         for (number, level) in self.levels.iter().enumerate().rev() {
             let scores = level.get(block * FAN_OUT..)?;
             let scores = &scores[..scores.len().min(FAN_OUT)];
-            block = block * FAN_OUT + any_of(scores, best, draw, number + 1)?;
+            let is_best = |(place, score): (usize, &i16)| u32::from(*score == best) << place;
+            let equals = scores.iter().enumerate().map(is_best).sum();
+            block = block * FAN_OUT + first_of(equals, draw, number + 1)?;
         }
         Some((block, best))
     }
 }
 
-/// The place of one that has this score, by the draw. At most `FAN_OUT` scores.
-pub(super) fn any_of(scores: &[i16], score: i16, draw: Draw, salt: usize) -> Option<usize> {
-    let turn = draw.turn(salt);
-    let equals = scores.iter().enumerate().filter(|(_, it)| **it == score);
-    equals.map(|(place, _)| place).min_by_key(|place| turn.place_of(*place, FAN_OUT as u64))
+/// Who of these comes first by the draw, as the number of the bit.
+pub(super) fn first_of(bits: u32, draw: Draw, salt: usize) -> Option<usize> {
+    let (turn, mut left, mut first) = (draw.turn(salt), bits, None);
+    while left != 0 {
+        let number = left.trailing_zeros() as usize;
+        let place = turn.place_of(number, FAN_OUT as u64);
+        if first.is_none_or(|(best, _)| place < best) {
+            first = Some((place, number));
+        }
+        left &= left - 1;
+    }
+    first.map(|(_, number)| number)
 }
 
 pub(super) fn highest(scores: &[i16]) -> i16 {

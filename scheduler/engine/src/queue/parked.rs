@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use model::{ClusterPod, NodeName, ObjectKey, ObjectRef, PodSpec, PodUid, Shape};
+use model::{ClusterPod, NodeName, ObjectRef, PodSpec, PodUid, Shape};
 use oracle::{Chances, Prospect};
 
 use super::Order;
@@ -49,11 +49,11 @@ impl ParkKey {
 
     /// The Pod as the rules see it, but for what it refers to.
     pub fn as_pod(&self) -> ClusterPod {
-        let (node, uid) = self.nominated.clone().unzip();
-        let key = ObjectKey::new(&self.namespace, "");
-        let mut pod = ClusterPod::new(key, uid.unwrap_or_else(|| PodUid::new("")));
-        pod.nominated_node = node;
-        pod.shape = self.shape.clone();
+        let mut pod = ClusterPod::of_shape(self.namespace.clone(), self.shape.clone());
+        if let Some((node, uid)) = &self.nominated {
+            pod.uid.clone_from(uid);
+            pod.nominated_node = Some(node.clone());
+        }
         pod
     }
 }
