@@ -21,6 +21,9 @@ pub(crate) struct Records {
     by_uid: HashTable<Place>,
     by_key: HashTable<Place>,
     hasher: FixedState,
+    /// Who was last looked up to be changed: most often it is the same again. Kept by its very UID, so that nothing
+    /// else can come to lie in the same memory.
+    last: Option<(PodUid, Place)>,
 }
 
 impl Records {
@@ -30,6 +33,9 @@ impl Records {
 
     pub fn get_mut(&mut self, uid: &PodUid) -> Option<&mut Record> {
         let place = self.place_of(uid)?;
+        if !self.last.as_ref().is_some_and(|(last, _)| last.is_same(uid)) {
+            self.last = Some((uid.clone(), place));
+        }
         self.places.get_mut(place as usize)?.as_deref_mut()
     }
 
@@ -46,7 +52,7 @@ impl Records {
 
     /// Neither the UID nor the name may be known yet.
     pub fn insert(&mut self, record: Record) {
-        let Self { places, free, by_uid, by_key, hasher } = self;
+        let Self { places, free, by_uid, by_key, hasher, .. } = self;
         let (uid, key) = (hasher.hash_one(&record.pod.uid), hasher.hash_one(&record.pod.key));
         let place = free.pop().unwrap_or_else(|| {
             places.push(None);
@@ -61,6 +67,7 @@ impl Records {
 
     pub fn remove(&mut self, uid: &PodUid) -> Option<Record> {
         let place = self.place_of(uid)?;
+        self.last = None;
         let record = *self.places.get_mut(place as usize)?.take()?;
         let Self { free, by_uid, by_key, hasher, .. } = self;
         for (table, hash) in
@@ -98,6 +105,9 @@ impl Records {
     }
 
     fn place_of(&self, uid: &PodUid) -> Option<Place> {
+        if let Some((_, place)) = self.last.as_ref().filter(|(last, _)| last.is_same(uid)) {
+            return Some(*place);
+        }
         let is_it = |place: &Place| at(&self.places, *place).is_some_and(|it| it.pod.uid == *uid);
         self.by_uid.find(self.hasher.hash_one(uid), is_it).copied()
     }

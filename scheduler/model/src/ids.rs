@@ -21,6 +21,11 @@ macro_rules! string_id {
             pub fn as_str(&self) -> &str {
                 &self.0
             }
+
+            /// Whether both lie in the same memory, so that one need not be read to know that they are equal.
+            pub fn is_same(&self, other: &Self) -> bool {
+                Arc::ptr_eq(&self.0, &other.0)
+            }
         }
 
         impl fmt::Display for $name {

@@ -1,8 +1,8 @@
 //! Who is the best of many Nodes, for which their scores need not be kept: each block of Nodes has a bound that none of
-//! them exceeds, and remembers who reaches it. Only when nobody in the best block does, its Nodes are scored.
+//! them exceeds, and remembers who may reach it. Only when it is the best block, its Nodes are scored, one by one.
 //!
-//! A Node that changes leaves those who reach the bound, joins them, or raises it. That takes two lines of the cache
-//! however many Nodes there are.
+//! A Node that changes for the worse is not even noted: whether it still reaches the bound is found out when it is about
+//! to win. So following a change takes a look at one bound, however many Nodes there are.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::rng::Draw;
 /// Nodes in a block: as many as a [`Reaching`] has bits.
 pub(super) const BLOCK: usize = 32;
 
-/// Who of a block reaches its bound, one bit for each. Nobody: the best of them is not known.
+/// Who of a block may reach its bound, one bit for each; nobody else does. Nobody: the best of them is not known.
 type Reaching = u32;
 
 #[derive(Debug)]
@@ -23,8 +23,11 @@ pub(super) struct Ranking {
     nodes: usize,
 }
 
-/// Where scores come from: those of these Nodes are written to the beginning.
+/// Where scores come from.
 pub(super) trait Score {
+    fn of(&self, node: usize) -> i16;
+
+    /// The same of several, that lie beside each other.
     fn write(&self, nodes: Range<usize>, scores: &mut [i16]);
 }
 
@@ -45,12 +48,11 @@ impl Ranking {
     pub fn changed(&mut self, node: usize, score: i16) {
         let (block, bit) = (node / BLOCK, 1 << (node % BLOCK));
         let bound = self.bounds.score(block);
-        let reaching = &mut self.reaching[block];
         match score.cmp(&bound) {
-            Ordering::Less => *reaching &= !bit,
-            Ordering::Equal => *reaching |= bit,
+            Ordering::Less => {}
+            Ordering::Equal => self.reaching[block] |= bit,
             Ordering::Greater => {
-                *reaching = bit;
+                self.reaching[block] = bit;
                 self.bounds.set(block, score);
             }
         }
@@ -58,21 +60,23 @@ impl Ranking {
 
     /// One of the best, by the draw. The same whatever has been found out before.
     pub fn any_best(&mut self, draw: Draw, score: &impl Score) -> Option<usize> {
-        let (block, _) = self.best_block(draw, score)?;
-        Some(block * BLOCK + first_of(self.reaching[block], draw, 0)?)
+        self.best_with_score(draw, score).map(|(node, _)| node)
     }
 
     /// The score of the best; `OUT` when nobody is in the running.
     pub fn best(&mut self, draw: Draw, score: &impl Score) -> i16 {
-        self.best_block(draw, score).map_or(OUT, |(_, best)| best)
+        self.best_with_score(draw, score).map_or(OUT, |(_, best)| best)
     }
 
-    /// A block with one of the best, and its score.
-    fn best_block(&mut self, draw: Draw, score: &impl Score) -> Option<(usize, i16)> {
+    fn best_with_score(&mut self, draw: Draw, score: &impl Score) -> Option<(usize, i16)> {
         loop {
             let (block, bound) = self.bounds.any_best(draw)?;
-            if self.reaching[block] != 0 {
-                return Some((block, bound));
+            while let Some(place) = first_of(self.reaching[block], draw, 0) {
+                let node = block * BLOCK + place;
+                if score.of(node) == bound {
+                    return Some((node, bound));
+                }
+                self.reaching[block] &= !(1 << place);
             }
             let (best, reaching) = best_in(block * BLOCK, self.nodes, score);
             self.reaching[block] = reaching;
@@ -104,6 +108,10 @@ mod tests {
     use crate::rng::Rng;
 
     impl Score for Vec<i16> {
+        fn of(&self, node: usize) -> i16 {
+            self[node]
+        }
+
         fn write(&self, nodes: Range<usize>, scores: &mut [i16]) {
             scores.copy_from_slice(&self[nodes]);
         }

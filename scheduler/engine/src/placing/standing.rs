@@ -61,6 +61,12 @@ struct Scoring<'a> {
 }
 
 impl Score for Scoring<'_> {
+    fn of(&self, node: usize) -> i16 {
+        let same = u32::try_from(node).unwrap_or(Slot::MAX);
+        let slot = self.slots.get(node).copied().unwrap_or(same);
+        self.kind.score(slot, self.basis)
+    }
+
     fn write(&self, nodes: Range<usize>, scores: &mut [i16]) {
         let Self { kind, basis, slots } = *self;
         if slots.is_empty() {
