@@ -20,8 +20,8 @@ pub struct Cluster {
     pods: ByUid,
     /// The same Pods by the Node that they are on, which need not exist, in the order of their UIDs.
     on_node: HashMap<NodeName, OnNode, FixedState>,
-    /// The same Pods, those that wait.
-    waiting: BTreeMap<PodUid, Arc<ClusterPod>>,
+    /// The same Pods, those that wait and were promised a Node, by that.
+    promised: BTreeMap<NodeName, BTreeMap<PodUid, Arc<ClusterPod>>>,
     /// The same Pods, those on Nodes that keep others away: they concern every Pod that is decided.
     keeping_away: BTreeMap<PodUid, Arc<ClusterPod>>,
     /// The labels of each Namespace.
@@ -88,7 +88,12 @@ impl Cluster {
                 on_node.pods.insert(place, pod.clone());
                 on_node.held.count(&pod, 1);
             }
-            None => drop(self.waiting.insert(uid.clone(), pod.clone())),
+            None => {
+                if let Some(node) = &pod.nominated_node {
+                    let promised = self.promised.entry(node.clone()).or_default();
+                    promised.insert(uid.clone(), pod.clone());
+                }
+            }
         }
         if pod.node.is_some() && !pod.pod_affinity.anti_required.is_empty() {
             self.keeping_away.insert(uid.clone(), pod.clone());
@@ -101,7 +106,7 @@ impl Cluster {
         let pod = self.pods.remove(uid)?;
         self.keeping_away.remove(uid);
         let Some(node) = &pod.node else {
-            self.waiting.remove(uid);
+            self.forget_promise(&pod);
             return Some(pod);
         };
         if let Some(on_node) = self.on_node.get_mut(node) {
@@ -112,6 +117,15 @@ impl Cluster {
             }
         }
         Some(pod)
+    }
+
+    fn forget_promise(&mut self, pod: &ClusterPod) {
+        let Some(node) = &pod.nominated_node else { return };
+        let Some(promised) = self.promised.get_mut(node) else { return };
+        promised.remove(&pod.uid);
+        if promised.is_empty() {
+            self.promised.remove(node);
+        }
     }
 
     pub fn insert_budget(&mut self, budget: PodDisruptionBudget) {
@@ -141,9 +155,8 @@ impl Cluster {
     }
 
     /// Waiting Pods that were promised the Node.
-    pub fn promised<'a>(&'a self, node: &'a NodeName) -> impl Iterator<Item = &'a ClusterPod> {
-        let waiting = self.waiting.values().map(|other| &**other);
-        waiting.filter(move |other| other.nominated_node.as_ref() == Some(node))
+    pub fn promised(&self, node: &NodeName) -> impl Iterator<Item = &ClusterPod> {
+        self.promised.get(node).into_iter().flat_map(BTreeMap::values).map(|pod| &**pod)
     }
 
     /// Waiting Pods that were promised the Node and that `pod` must not push aside.
