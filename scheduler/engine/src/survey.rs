@@ -77,7 +77,7 @@ impl Engine {
             Choice::On(node) => Some(Ok(node)),
             // What it was promised has a say in what becomes of it.
             Choice::Nowhere if kind.nominated.is_none() => {
-                self.placing.why_nowhere(view, &key).map(Err)
+                self.placing.why_nowhere(view, &key, &mut self.rng).map(Err)
             }
             Choice::Nowhere | Choice::Unknown => None,
         }

@@ -41,7 +41,7 @@ pub use decide::{
 };
 pub use preemption::{
     Candidate, Ineligible, Loss, Preemption, Refusal, Rehearsal, candidate_by, candidates, preempt,
-    preempt_after,
+    preempt_after, protects,
 };
 pub use reason::{Plugin, Reason};
 pub use rejection::{Rejection, nodes_available};

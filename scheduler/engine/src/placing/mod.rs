@@ -6,9 +6,10 @@
 //!   rows       a Node's resources and what Pods take of them         ┐
 //!   topology   which Nodes are one place, by label                   │ ground: kept with every event
 //!   counters   Pods that a term or selector means, by Node           │
-//!   log        which Nodes have changed                              ┘
+//!   log        which Nodes, and which budgets, have changed          ┘
 //!   statics    what Pods with the same selectors and tolerations make of each Node   ┐ follow the log
 //!   standing   how all Nodes stand with one kind of Pod: tournaments of scores       ┘ when asked
+//!   outlook    why a kind fits nowhere, and what a preemption costs on each Node
 //!   contest    scores that are compared over all Nodes that compete
 //! ```
 //!
@@ -17,6 +18,7 @@
 
 mod asks;
 mod balance;
+mod budgets;
 mod constraints;
 mod contest;
 mod count;
@@ -25,6 +27,8 @@ mod ground;
 mod images;
 mod kinds;
 mod log;
+mod losses;
+mod outlook;
 mod refusal;
 mod rows;
 mod standing;
@@ -35,12 +39,13 @@ mod tree;
 use std::collections::BTreeSet;
 
 use foldhash::fast::FixedState;
-use model::{ClusterNode, NodeName, NodeSelector, PodAffinity};
+use model::{ClusterNode, NodeName, NodeSelector, PodAffinity, PodDisruptionBudget};
 use oracle::{Cluster, Plugin, Rules};
 
 use self::contest::{Arena, Entrant};
 use self::ground::Ground;
 use self::kinds::{Kind, KindId, Kinds, is_odd};
+use self::outlook::Outlook;
 use self::rows::Slot;
 use self::standing::{Basis, Standing};
 use self::statics::Statics;
@@ -105,6 +110,15 @@ impl Placing {
         self.is_outdated |= self.ground.note(change, cluster);
     }
 
+    /// A PodDisruptionBudget has come, gone or changed.
+    pub fn budget_changed(
+        &mut self,
+        before: Option<&PodDisruptionBudget>,
+        after: Option<&PodDisruptionBudget>,
+    ) {
+        self.ground.budgets.push(before, after);
+    }
+
     /// Other rules hold.
     pub fn reconfigured(&mut self) {
         self.is_outdated = true;
@@ -153,7 +167,7 @@ impl Placing {
         if !self.catch_up(id, view) {
             return None;
         }
-        if !self.kinds.get(id)?.constraints.is_empty() {
+        if !self.kinds.get(id)?.constraints.are_soft() {
             self.follow(id, view)?;
         }
         Some(id)
@@ -200,7 +214,7 @@ impl Placing {
             kind.counted_at = None;
         }
         let has_promised = ground.has_promised(kind.pod.priority);
-        (kind.constraints.is_empty() || !has_promised)
+        (kind.constraints.are_soft() || !has_promised)
             && statics.sync(kind.of, view.rules, view.cluster, ground)
     }
 
@@ -243,8 +257,9 @@ impl Placing {
         standings.sort_by_key(|kind| std::cmp::Reverse(kind.used_at));
         for kind in standings {
             bytes += kind.standing.as_ref().map_or(0, Standing::bytes);
+            bytes += kind.outlook.as_ref().map_or(0, Outlook::bytes);
             if bytes > STANDING_BYTES_MAX {
-                kind.standing = None;
+                (kind.standing, kind.outlook) = (None, None);
             }
         }
     }

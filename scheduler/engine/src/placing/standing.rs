@@ -132,22 +132,17 @@ impl Standing {
 impl Kind {
     /// How good a Node is by itself; `OUT` if it is not in the running.
     pub fn score(&self, slot: Slot, basis: Basis<'_>) -> i16 {
-        let Basis { view, ground, of } = basis;
+        let Basis { ground, of, .. } = basis;
         let Some(group) = of.group(slot) else { return OUT };
         if of.groups()[group].lacks_features || self.constraints.is_kept_apart_on(slot, ground) {
             return OUT;
         }
         let (row, extras) = (ground.rows.row(slot), ground.rows.extras(slot));
         let score = self.asks.score(row, extras);
-        // A kind with constraints is only asked about while nobody who matters to it was promised a Node.
-        if score == OUT || row.nominated == 0 || !self.constraints.is_empty() {
+        // A kind that constraints keep away is only asked about while nobody who matters to it was promised a Node.
+        if score == OUT || row.nominated == 0 || !self.constraints.are_soft() {
             return score;
         }
-        // Pods that were promised the Node count as if they were there.
-        let node = ground.rows.name(slot).and_then(|name| view.cluster.nodes.get(name));
-        let is_open = node.is_some_and(|node| {
-            oracle::filter(view.rules, view.cluster, &self.pod, node).is_empty()
-        });
-        if is_open { score } else { OUT }
+        if self.fits_beside_promised(slot, basis) { score } else { OUT }
     }
 }

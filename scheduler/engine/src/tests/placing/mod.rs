@@ -41,7 +41,8 @@ impl Story {
 
     fn ask_why(&mut self, kind: &KindKey, rejection: &oracle::Rejection) {
         let view = View { rules: &self.rules, cluster: &self.cluster };
-        let why = self.placing.why_nowhere(view, kind).expect("it has just been answered");
+        let why = self.placing.why_nowhere(view, kind, &mut self.random);
+        let why = why.expect("it has just been answered");
         let told = NodesRejection::of_counts(why.reasons, None);
         let told: BTreeMap<String, usize> =
             told.reasons.into_iter().map(|(text, count)| (text, count.nodes)).collect();
@@ -56,8 +57,12 @@ impl Story {
             (Remedy::NotHelpful(ours), theirs @ Preemption::NotHelpful(_)) => {
                 assert!(theirs.message().unwrap().ends_with(&ours), "{ours}: {theirs:?}");
             }
-            (Remedy::Possible(ours), Preemption::Possible { mut candidates, best }) => {
+            (Remedy::Possible(node, victims), Preemption::Possible { mut candidates, best }) => {
                 self.remedies += 1;
+                self.violations += usize::from(candidates[&node].budget_violations > 0);
+                let view = View { rules: &self.rules, cluster: &self.cluster };
+                let ours = self.placing.all_remedies(view, kind).unwrap();
+                assert!(ours.contains(&(node, victims)), "one of the best is chosen");
                 let theirs: BTreeMap<_, _> = best
                     .into_iter()
                     .map(|node| (node.clone(), candidates.remove(&node).unwrap().victims))
@@ -113,14 +118,17 @@ proptest! {
 #[test]
 fn most_questions_are_answered_the_quick_way() {
     let stories = (0..60).map(|seed| Story::play(seed, 100));
-    let (mut placed, mut nowhere, mut unknown, mut remedies) = (0, 0, 0, 0);
+    let (mut placed, mut nowhere, mut unknown) = (0, 0, 0);
+    let (mut remedies, mut violations) = (0, 0);
     for story in stories {
         placed += story.placed;
         nowhere += story.nowhere;
         unknown += story.unknown;
         remedies += story.remedies;
+        violations += story.violations;
     }
     assert!(placed > 1000 && nowhere > 500, "{placed} placed, {nowhere} nowhere");
-    assert!(remedies > 50, "{remedies} remedies");
+    assert!(remedies > 150, "{remedies} remedies");
+    assert!(violations > 20, "{violations} remedies violate a budget");
     assert!(unknown * 5 < placed + nowhere, "{unknown} unknown of {}", placed + nowhere);
 }

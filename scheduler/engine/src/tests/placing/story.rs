@@ -6,9 +6,9 @@ use std::sync::Arc;
 use model::{
     ClusterNode, ClusterPod, Deletion, Effect, HostPort, LabelSelector, Labels, Node, NodeImage,
     NodeInclusionPolicy, NodeName, NodeSelector, NodeSelectorTerm, ObjectKey, ObjectRef, Owner,
-    OwnerKind, PodAffinityTerm, PreferredNodeTerm, RawRequirement, Reach, Resources, Shape, Taint,
-    Toleration, TolerationOperator, TopologySpreadConstraint, WeightedPodAffinityTerm,
-    WhenUnsatisfiable,
+    OwnerKind, PodAffinityTerm, PodDisruptionBudget, PreferredNodeTerm, RawRequirement, Reach,
+    Resources, Shape, Taint, Toleration, TolerationOperator, TopologySpreadConstraint,
+    WeightedPodAffinityTerm, WhenUnsatisfiable,
 };
 use oracle::{Cluster, DefaultSpread, Plugin, Rules, ScoringStrategy};
 
@@ -33,6 +33,11 @@ pub(super) struct Story {
     pub nowhere: usize,
     pub unknown: usize,
     pub remedies: usize,
+    pub violations: usize,
+    /// One in so many Pods waits, with the promise of a Node.
+    promises_one_in: usize,
+    /// More Pods come than go.
+    is_crowded: bool,
 }
 
 fn labels(pairs: &[(&str, String)]) -> Labels {
@@ -52,8 +57,13 @@ impl Story {
             nowhere: 0,
             unknown: 0,
             remedies: 0,
+            violations: 0,
+            promises_one_in: 200,
+            is_crowded: false,
         };
         story.rules = story.some_rules();
+        story.promises_one_in = [10, 200, 200][story.below(3)];
+        story.is_crowded = story.one_in(2);
         for number in 0..NODES {
             story.put_node(number);
         }
@@ -204,7 +214,7 @@ impl Story {
     }
 
     fn some_shape(&mut self) -> Shape {
-        let cpu = [0, 100, 300, 700][self.below(4)];
+        let cpu = [0, 100, 300, 700, 900, 900][self.below(if self.is_crowded { 6 } else { 4 })];
         let memory = [0, 64 << 20, 400 << 20][self.below(3)];
         let mut it = shape(cpu, memory);
         it.labels = labels(&[("app", format!("a{}", self.below(3)))]);
@@ -292,10 +302,13 @@ impl Story {
             pod.requests.held.cpu_milli = i64::MAX - 5;
         }
         let node = Some(NodeName::new(&format!("n{}", self.below(NODES + 1))));
-        if self.one_in(200) {
+        if self.one_in(self.promises_one_in) {
             pod.nominated_node = node;
         } else {
             pod.node = node;
+        }
+        if self.one_in(2) {
+            pod.started_at_unix_s = Some(i64::try_from(self.below(4)).unwrap());
         }
         if self.one_in(6) {
             pod.deletion = Deletion::Terminating;
@@ -311,6 +324,28 @@ impl Story {
             let change = Change::Pod { before: Some(&before), after: None };
             self.placing.note(change, &self.cluster);
         }
+    }
+
+    fn change_budget(&mut self) {
+        let name = ["b1", "b2"][self.below(2)];
+        let key = ObjectKey::new(NAMESPACES[self.below(2)], name);
+        let before = self.cluster.budgets.get(&key).cloned();
+        let app = labels(&[("app", format!("a{}", self.below(3)))]);
+        let selector =
+            if self.one_in(8) { LabelSelector::EVERYTHING } else { LabelSelector::of_labels(&app) };
+        let known = before.as_ref().filter(|_| !self.random.below(3).eq(&0));
+        let selector = known.map_or(selector, |known| known.selector.clone());
+        let disruptions_allowed = i32::try_from(self.below(3)).unwrap();
+        let disrupted = (0..self.below(3)).map(|_| format!("p{}", self.below(self.pods + 1)));
+        let disrupted_pods = disrupted.map(|name| Arc::from(name.as_str())).collect();
+        let after = PodDisruptionBudget { key, selector, disruptions_allowed, disrupted_pods };
+        if before.is_some() && self.one_in(5) {
+            self.cluster.budgets.remove(&after.key);
+            self.placing.budget_changed(before.as_ref(), None);
+            return;
+        }
+        self.cluster.insert_budget(after.clone());
+        self.placing.budget_changed(before.as_ref(), Some(&after));
     }
 
     fn change_context(&mut self) {
@@ -349,7 +384,10 @@ impl Story {
                 let (place, kind) = (self.below(self.kinds.len()), self.some_kind());
                 self.kinds[place] = kind;
             }
-            5..10 => self.drop_pod(),
+            5 => self.change_budget(),
+            6 if self.one_in(2) => self.change_budget(),
+            7..10 if self.is_crowded && self.one_in(2) => self.put_pod(),
+            6..10 => self.drop_pod(),
             _ => self.put_pod(),
         }
     }
