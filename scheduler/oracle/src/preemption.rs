@@ -190,7 +190,8 @@ pub(crate) fn may_preempt(question: Question<'_>) -> bool {
     may_ever && !waits
 }
 
-fn has_leaving_victims(cluster: &Cluster, pod: &ClusterPod, node: &NodeName) -> bool {
+/// Whether Pods that were sent away for the sake of such a Pod are still on the Node.
+pub fn has_leaving_victims(cluster: &Cluster, pod: &ClusterPod, node: &NodeName) -> bool {
     cluster.pods_on(node).any(|other| {
         other.priority < pod.priority && other.deletion == Deletion::TerminatingByPreemption
     })

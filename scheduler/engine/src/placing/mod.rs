@@ -30,6 +30,7 @@ mod log;
 mod losses;
 mod outlook;
 mod refusal;
+mod room;
 mod rows;
 mod standing;
 mod statics;

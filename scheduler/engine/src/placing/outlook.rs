@@ -9,6 +9,7 @@ use oracle::{Candidate, Loss, Reason, Refusal, candidates, nodes_available};
 use super::kinds::Kind;
 use super::log::Position;
 use super::losses::Losses;
+use super::refusal::Own;
 use super::rows::{Rows, Slot};
 use super::standing::Basis;
 use crate::rejection::{EXAMPLES_MAX, ReasonCount};
@@ -170,6 +171,23 @@ impl Outlook {
         }
         self.losses.put(slot, loss);
         Some(())
+    }
+
+    /// Answers a question of a Pod to which one Node says something else than to others of its kind.
+    pub fn with<T>(
+        &mut self,
+        own: Option<Own>,
+        answer: impl FnOnce(&Self, Option<&Own>) -> Option<T>,
+    ) -> Option<T> {
+        let Some(own) = own else { return answer(self, None) };
+        let (told, loss) = (self.told(own.slot)?.clone(), self.losses.get(own.slot));
+        let (outcome, own_loss) = outcome_of(own.found.clone());
+        self.write(own.slot, Told { reasons: own.reasons.clone(), outcome }, own_loss)?;
+        self.losses.settle(own.slot);
+        let answer = answer(self, Some(&own));
+        self.write(own.slot, told, loss)?;
+        self.losses.settle(own.slot);
+        answer
     }
 
     /// What the Node says, if there is one.

@@ -1,12 +1,11 @@
 //! Why a kind of Pod fits nowhere, and who would have to go so that it does.
 
-use model::{ClusterPod, NodeName, PodUid, PreemptionPolicy};
-use oracle::{Candidate, Ineligible, Reason, Rehearsal, candidate_by, candidates};
+use model::{ClusterPod, NodeName, NodeSelector, PodUid, PreemptionPolicy};
+use oracle::{Candidate, Ineligible, Reason, candidates, has_leaving_victims};
 
-use super::asks::{Asks, Missing};
 use super::kinds::{Kind, KindId, KindKey};
 use super::outlook::{Outcome, Outlook, Told, outcome_of};
-use super::rows::{Extras, Row, Slot, count, is_extreme};
+use super::rows::Slot;
 use super::standing::Basis;
 use super::{Placing, View, few_named};
 use crate::rejection::ReasonCount;
@@ -41,26 +40,32 @@ pub(crate) enum Chance {
 }
 
 impl Placing {
-    /// To be asked after `choose` has found nothing. `None`: only the oracle can tell.
+    /// To be asked after `choose` has found nothing, of a Pod that was promised a Node and does not fit there, or of
+    /// any of its kind that was promised nothing. `None`: only the oracle can tell.
     pub fn why_nowhere(
         &mut self,
         view: View<'_>,
         key: &KindKey,
+        promised: Option<&ClusterPod>,
         rng: &mut Rng,
     ) -> Option<WhyNowhere> {
         if few_named(view.rules, key).is_some() {
             return None;
         }
         let id = self.ready(view, key)?;
+        if let Some(pod) = promised {
+            let instead = self.on_promised(id, view, pod)?;
+            return self.with_outlook(id, view, |kind, outlook, basis| {
+                outlook.with(instead, |outlook, own| kind.why(outlook, basis, own, rng))
+            });
+        }
         let now = self.ground.log.end();
         let known = self.kinds.get(id)?.nowhere.as_ref();
         if let Some((_, why)) = known.filter(|(at, _)| *at == now) {
             return Some(why.clone());
         }
-        let why = self.with_outlook(id, view, |kind, outlook, basis| {
-            let preemption = kind.remedy(outlook, basis, rng)?;
-            Some(WhyNowhere { reasons: outlook.reasons(&basis.ground.rows), preemption })
-        })?;
+        let why = self
+            .with_outlook(id, view, |kind, outlook, basis| kind.why(outlook, basis, None, rng))?;
         // Who has to go depends on budgets, too.
         if !matches!(why.preemption, Remedy::Possible(..)) {
             self.kinds.get_mut(id)?.nowhere = Some((now, why.clone()));
@@ -74,20 +79,47 @@ impl Placing {
         &mut self,
         id: KindId,
         view: View<'_>,
-        answer: impl FnOnce(&Kind, &Outlook, Basis<'_>) -> Option<T>,
+        answer: impl FnOnce(&Kind, &mut Outlook, Basis<'_>) -> Option<T>,
     ) -> Option<T> {
         let Self { ground, statics, kinds, .. } = self;
         let kind = kinds.get_mut(id)?;
         let basis = Basis { view, ground, of: statics.of(kind.of) };
         let known = kind.outlook.take().filter(|_| kind.constraints.are_soft());
         let followed = known.and_then(|mut it| it.follow(kind, basis).map(|()| it));
-        let outlook = match followed {
+        let mut outlook = match followed {
             Some(outlook) => outlook,
             None => Outlook::new(kind, basis)?,
         };
-        let answer = answer(kind, &outlook, basis);
+        let answer = answer(kind, &mut outlook, basis)?;
         kind.outlook = kind.constraints.are_soft().then_some(outlook);
-        answer
+        Some(answer)
+    }
+
+    /// What the Node that the Pod was promised says to this very Pod: its own promise is not in its way. `None`: only
+    /// the oracle can tell.
+    fn on_promised(&self, id: KindId, view: View<'_>, pod: &ClusterPod) -> Option<Option<Own>> {
+        let kind = self.kinds.get(id)?;
+        let required = pod.node_affinity.required.as_ref();
+        let names_nodes = required.and_then(NodeSelector::named_nodes).is_some();
+        // Other Nodes then tell what the promised one said.
+        if names_nodes || !kind.constraints.are_soft() {
+            return None;
+        }
+        let name = pod.nominated_node.as_ref()?;
+        let Some(node) = view.cluster.nodes.get(name) else { return Some(None) };
+        let slot = self.ground.rows.slot_of(name)?;
+        let reasons = oracle::filter(view.rules, view.cluster, pod, node);
+        let is_hopeless = reasons.iter().any(Reason::is_unresolvable);
+        let waits = !is_hopeless && has_leaving_victims(view.cluster, pod, name);
+        let found = if is_hopeless {
+            Err(oracle::Refusal::NotHelpful)
+        } else {
+            let one = std::iter::once(name);
+            let (mut found, mut refused) = candidates(view.rules, view.cluster, pod, one)?;
+            let refused = refused.remove(name).map(Err);
+            found.remove(name).map(Ok).or(refused)?
+        };
+        Some(Some(Own { slot, waits, reasons, found }))
     }
 
     /// What one Node is to the kind. `None`: only the oracle can tell.
@@ -125,10 +157,15 @@ impl Placing {
         &mut self,
         view: View<'_>,
         key: &KindKey,
+        promised: Option<&ClusterPod>,
     ) -> Option<Vec<(NodeName, Vec<PodUid>)>> {
         let id = self.ready(view, key)?;
+        let instead = promised.map_or(Some(None), |pod| self.on_promised(id, view, pod))?;
         self.with_outlook(id, view, |kind, outlook, basis| {
-            outlook.all_least().into_iter().map(|slot| kind.clearing(slot, basis)).collect()
+            outlook.with(instead, |outlook, own| {
+                let slots = outlook.all_least().into_iter();
+                slots.map(|slot| kind.clearing(slot, basis, own)).collect()
+            })
         })
     }
 }
@@ -155,24 +192,52 @@ impl Kind {
         Some(Told { reasons, outcome })
     }
 
+    fn why(
+        &self,
+        outlook: &Outlook,
+        basis: Basis<'_>,
+        own: Option<&Own>,
+        rng: &mut Rng,
+    ) -> Option<WhyNowhere> {
+        let preemption = self.remedy(outlook, basis, own, rng)?;
+        Some(WhyNowhere { reasons: outlook.reasons(&basis.ground.rows), preemption })
+    }
+
     /// The smallest loss, or why there is no way. `None`: only the oracle can tell.
-    fn remedy(&self, outlook: &Outlook, basis: Basis<'_>, rng: &mut Rng) -> Option<Remedy> {
+    fn remedy(
+        &self,
+        outlook: &Outlook,
+        basis: Basis<'_>,
+        own: Option<&Own>,
+        rng: &mut Rng,
+    ) -> Option<Remedy> {
         if basis.view.rules.switched_off.preemption {
             return Some(Remedy::NotTried);
         }
         if self.pod.preemption_policy == PreemptionPolicy::Never {
             return Some(Remedy::NotEligible(Ineligible::PolicyNever));
         }
+        if own.is_some_and(|own| own.waits) {
+            return Some(Remedy::NotEligible(Ineligible::VictimsTerminating));
+        }
         let Some(slot) = outlook.any_least(rng) else {
             return Some(Remedy::NotHelpful(outlook.not_helpful(basis.ground.rows.nodes())));
         };
-        let (node, victims) = self.clearing(slot, basis)?;
+        let (node, victims) = self.clearing(slot, basis, own)?;
         Some(Remedy::Possible(node, victims))
     }
 
     /// Who would have to leave a Node where preemption helps.
-    fn clearing(&self, slot: Slot, basis: Basis<'_>) -> Option<(NodeName, Vec<PodUid>)> {
-        let candidate = self.candidate(slot, basis)?.ok()?;
+    fn clearing(
+        &self,
+        slot: Slot,
+        basis: Basis<'_>,
+        own: Option<&Own>,
+    ) -> Option<(NodeName, Vec<PodUid>)> {
+        let candidate = match own.filter(|own| own.slot == slot) {
+            Some(own) => own.found.as_ref().ok()?.clone(),
+            None => self.candidate(slot, basis)?.ok()?,
+        };
         Some((basis.ground.rows.name(slot)?.clone(), candidate.victims))
     }
 
@@ -191,155 +256,13 @@ impl Kind {
             found.remove(node).map(Ok).or(refused)
         })
     }
-
-    /// Why the Node cannot take it; nothing when it can.
-    pub fn reasons(&self, slot: Slot, basis: Basis<'_>, reasons: &mut Vec<Reason>) {
-        let Basis { view, ground, of } = basis;
-        if let Some(rejection) = of.rejection(slot) {
-            reasons.extend_from_slice(rejection);
-            return;
-        }
-        let Some(room) = self.room_on(slot, basis) else {
-            let node = ground.rows.name(slot).and_then(|name| view.cluster.nodes.get(name));
-            if let Some(node) = node {
-                reasons.extend(oracle::filter(view.rules, view.cluster, &self.pod, node));
-            }
-            return;
-        };
-        if self.asks.has_conflict(ground.rows.extras(slot)) {
-            reasons.push(Reason::HostPorts);
-            return;
-        }
-        match &room {
-            Room::AsItIs(row, extras) => missing(&self.asks, row, extras, reasons),
-            Room::BesidePromised(room) => missing(&self.asks, &room.row, &room.extras, reasons),
-        }
-        if reasons.is_empty() {
-            reasons.extend(self.constraints.reason(slot, ground));
-        }
-        let lacks_features = of.group(slot).is_some_and(|it| of.groups()[it].lacks_features);
-        if reasons.is_empty() && lacks_features {
-            reasons.push(Reason::DeclaredFeatures);
-        }
-    }
-
-    /// Whether it has room beside those who were promised the Node.
-    pub fn fits_beside_promised(&self, slot: Slot, basis: Basis<'_>) -> bool {
-        match self.room_on(slot, basis) {
-            Some(Room::AsItIs(row, extras)) => self.asks.fits(row, extras),
-            Some(Room::BesidePromised(room)) => room.fits(),
-            None => {
-                let Basis { view, ground, .. } = basis;
-                let node = ground.rows.name(slot).and_then(|name| view.cluster.nodes.get(name));
-                node.is_some_and(|node| {
-                    oracle::filter(view.rules, view.cluster, &self.pod, node).is_empty()
-                })
-            }
-        }
-    }
-
-    /// What there is on the Node, with those who were promised it and whom the Pod must not push aside: they count
-    /// as if they were there. `None`: they take more than room, and only the oracle can tell.
-    fn room_on<'a>(&'a self, slot: Slot, basis: Basis<'a>) -> Option<Room<'a>> {
-        let Basis { view, ground, .. } = basis;
-        let (row, extras) = (ground.rows.row(slot), ground.rows.extras(slot));
-        if row.nominated == 0 {
-            return Some(Room::AsItIs(row, extras));
-        }
-        let promised = view.cluster.promised(ground.rows.name(slot)?);
-        let mut promised = promised.filter(|it| it.priority >= self.pod.priority).peekable();
-        if promised.peek().is_none() {
-            return Some(Room::AsItIs(row, extras));
-        }
-        if !self.constraints.are_soft()
-            || !self.asks.ports.is_empty()
-            || ground.rows.is_extreme(slot)
-        {
-            return None;
-        }
-        let mut room = RoomOn { asks: &self.asks, row: row.clone(), extras: extras.clone() };
-        for pod in promised {
-            if is_extreme(pod) || !pod.pod_affinity.anti_required.is_empty() {
-                return None;
-            }
-            count(&mut room.row, &mut room.extras, pod, 1);
-        }
-        Some(Room::BesidePromised(room))
-    }
-
-    /// Who would have to go, when room is all that the Node lacks. `None`: other rules have a say.
-    pub fn candidate_by_room(
-        &self,
-        slot: Slot,
-        basis: Basis<'_>,
-    ) -> Option<Result<Candidate, oracle::Refusal>> {
-        let Basis { view, ground, of } = basis;
-        let lacks_features = of.group(slot).is_none_or(|it| of.groups()[it].lacks_features);
-        if !self.constraints.are_soft()
-            || !self.asks.ports.is_empty()
-            || lacks_features
-            || ground.rows.is_extreme(slot)
-        {
-            return None;
-        }
-        let node = match self.room_on(slot, basis)? {
-            Room::AsItIs(row, extras) => {
-                RoomOn { asks: &self.asks, row: row.clone(), extras: extras.clone() }
-            }
-            Room::BesidePromised(room) => room,
-        };
-        let pods = view.cluster.pods_on(ground.rows.name(slot)?);
-        let lesser = pods.filter(|other| other.priority < self.pod.priority);
-        Some(candidate_by(node, lesser, &view.cluster.budgets))
-    }
 }
 
-/// What there is on a Node, as far as room goes.
-enum Room<'a> {
-    AsItIs(&'a Row, &'a Extras),
-    BesidePromised(RoomOn<'a>),
-}
-
-fn missing(asks: &Asks, row: &Row, extras: &Extras, reasons: &mut Vec<Reason>) {
-    const STANDARD: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
-    asks.missing(row, extras, |missing| {
-        reasons.push(match missing {
-            Missing::Places => Reason::TooManyPods,
-            Missing::Standard { index, exceeds_node } => {
-                Reason::Insufficient { resource: STANDARD[index].into(), exceeds_node }
-            }
-            Missing::Scalar { name, exceeds_node } => {
-                Reason::Insufficient { resource: name.clone(), exceeds_node }
-            }
-        });
-    });
-}
-
-/// A Node on which only room matters.
-struct RoomOn<'a> {
-    asks: &'a Asks,
-    row: Row,
-    extras: Extras,
-}
-
-impl<'a> Rehearsal<'a> for RoomOn<'_> {
-    fn take_away(&mut self, pod: &'a ClusterPod) {
-        count(&mut self.row, &mut self.extras, pod, -1);
-    }
-
-    fn put_back(&mut self, pod: &'a ClusterPod) {
-        count(&mut self.row, &mut self.extras, pod, 1);
-    }
-
-    fn rejections(&self) -> Vec<Reason> {
-        let mut reasons = Vec::new();
-        missing(self.asks, &self.row, &self.extras, &mut reasons);
-        reasons
-    }
-
-    fn fits(&self) -> bool {
-        let mut fits = true;
-        self.asks.missing(&self.row, &self.extras, |_| fits = false);
-        fits
-    }
+/// What a Pod has at the Node that it was promised.
+pub(super) struct Own {
+    pub slot: Slot,
+    /// For those to leave whom it has sent away.
+    waits: bool,
+    pub reasons: Vec<Reason>,
+    pub found: Result<Candidate, oracle::Refusal>,
 }

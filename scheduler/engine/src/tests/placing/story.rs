@@ -6,9 +6,9 @@ use std::sync::Arc;
 use model::{
     ClusterNode, ClusterPod, Deletion, Effect, HostPort, LabelSelector, Labels, Node, NodeImage,
     NodeInclusionPolicy, NodeName, NodeSelector, NodeSelectorTerm, ObjectKey, ObjectRef, Owner,
-    OwnerKind, PodAffinityTerm, PodDisruptionBudget, PreferredNodeTerm, RawRequirement, Reach,
-    Resources, Shape, Taint, Toleration, TolerationOperator, TopologySpreadConstraint,
-    WeightedPodAffinityTerm, WhenUnsatisfiable,
+    OwnerKind, PodAffinityTerm, PreferredNodeTerm, RawRequirement, Reach, Resources, Shape, Taint,
+    Toleration, TolerationOperator, TopologySpreadConstraint, WeightedPodAffinityTerm,
+    WhenUnsatisfiable,
 };
 use oracle::{Cluster, DefaultSpread, Plugin, Rules, ScoringStrategy};
 
@@ -18,7 +18,7 @@ use crate::testkit::{corridor, shape};
 use crate::wake::Change;
 
 pub(super) const NODES: usize = 12;
-const NAMESPACES: [&str; 2] = ["team-a", "team-b"];
+pub(super) const NAMESPACES: [&str; 2] = ["team-a", "team-b"];
 
 /// A cluster that changes at random, and the same arranged for quick answers.
 pub(super) struct Story {
@@ -27,20 +27,21 @@ pub(super) struct Story {
     pub placing: Placing,
     pub rules: Rules,
     pub kinds: Vec<KindKey>,
-    pods: usize,
+    pub pods: usize,
     /// How many questions were answered how.
     pub placed: usize,
     pub nowhere: usize,
     pub unknown: usize,
     pub remedies: usize,
     pub violations: usize,
+    pub promised: usize,
     /// One in so many Pods waits, with the promise of a Node.
     promises_one_in: usize,
     /// More Pods come than go.
     is_crowded: bool,
 }
 
-fn labels(pairs: &[(&str, String)]) -> Labels {
+pub(super) fn labels(pairs: &[(&str, String)]) -> Labels {
     pairs.iter().map(|(key, value)| (Arc::from(*key), Arc::from(value.as_str()))).collect()
 }
 
@@ -58,6 +59,7 @@ impl Story {
             unknown: 0,
             remedies: 0,
             violations: 0,
+            promised: 0,
             promises_one_in: 200,
             is_crowded: false,
         };
@@ -76,6 +78,10 @@ impl Story {
 
     pub fn below(&mut self, bound: usize) -> usize {
         self.random.below(bound)
+    }
+
+    pub fn has_many_promises(&self) -> bool {
+        self.promises_one_in < 100
     }
 
     pub fn one_in(&mut self, bound: usize) -> bool {
@@ -311,7 +317,8 @@ impl Story {
             pod.started_at_unix_s = Some(i64::try_from(self.below(4)).unwrap());
         }
         if self.one_in(6) {
-            pod.deletion = Deletion::Terminating;
+            let why = [Deletion::Terminating, Deletion::TerminatingByPreemption];
+            pod.deletion = why[self.below(2)];
         }
         let before = self.cluster.insert_pod(pod.clone());
         let change = Change::Pod { before: before.as_deref(), after: Some(&pod) };
@@ -324,28 +331,6 @@ impl Story {
             let change = Change::Pod { before: Some(&before), after: None };
             self.placing.note(change, &self.cluster);
         }
-    }
-
-    fn change_budget(&mut self) {
-        let name = ["b1", "b2"][self.below(2)];
-        let key = ObjectKey::new(NAMESPACES[self.below(2)], name);
-        let before = self.cluster.budgets.get(&key).cloned();
-        let app = labels(&[("app", format!("a{}", self.below(3)))]);
-        let selector =
-            if self.one_in(8) { LabelSelector::EVERYTHING } else { LabelSelector::of_labels(&app) };
-        let known = before.as_ref().filter(|_| !self.random.below(3).eq(&0));
-        let selector = known.map_or(selector, |known| known.selector.clone());
-        let disruptions_allowed = i32::try_from(self.below(3)).unwrap();
-        let disrupted = (0..self.below(3)).map(|_| format!("p{}", self.below(self.pods + 1)));
-        let disrupted_pods = disrupted.map(|name| Arc::from(name.as_str())).collect();
-        let after = PodDisruptionBudget { key, selector, disruptions_allowed, disrupted_pods };
-        if before.is_some() && self.one_in(5) {
-            self.cluster.budgets.remove(&after.key);
-            self.placing.budget_changed(before.as_ref(), None);
-            return;
-        }
-        self.cluster.insert_budget(after.clone());
-        self.placing.budget_changed(before.as_ref(), Some(&after));
     }
 
     fn change_context(&mut self) {
