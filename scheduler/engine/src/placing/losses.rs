@@ -47,10 +47,10 @@ impl Losses {
     }
 
     pub fn settle(&mut self, slot: Slot) {
-        let mut knot = (self.of.len() + slot as usize) / 2;
-        while knot > 0 {
-            self.knots[knot] = self.better(self.knots[knot * 2], self.knots[knot * 2 + 1]);
+        let mut knot = self.of.len() + slot as usize;
+        while knot > 1 {
             knot /= 2;
+            self.knots[knot] = self.better(self.knots[knot * 2], self.knots[knot * 2 + 1]);
         }
     }
 

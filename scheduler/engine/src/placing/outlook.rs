@@ -50,6 +50,9 @@ pub(super) enum Outcome {
     Possible,
 }
 
+/// Some Nodes that give a reason, with its place among those that they give.
+type Examples = BTreeSet<(Slot, usize)>;
+
 /// Of a place without a Node.
 const NO_ANSWER: u16 = u16::MAX;
 /// More answers than this are not told apart: everything is found anew each time.
@@ -220,7 +223,7 @@ impl Outlook {
 
     /// Why the Nodes cannot take the Pod, in the order of the first that says so.
     pub fn reasons(&self, rows: &Rows) -> Vec<ReasonCount> {
-        let mut found: Vec<(&Reason, usize, BTreeSet<(Slot, usize)>)> = Vec::new();
+        let mut found: Vec<(&Reason, usize, Examples)> = Vec::new();
         for Answer { told, nodes } in &self.answers {
             for (place, reason) in told.reasons.iter().enumerate().filter(|_| !nodes.is_empty()) {
                 let examples = nodes.iter().take(EXAMPLES_MAX).map(|slot| (*slot, place));
@@ -234,7 +237,7 @@ impl Outlook {
             }
         }
         found.sort_by_key(|(_, _, examples)| examples.first().copied());
-        let count = |(reason, nodes, examples): (&Reason, usize, BTreeSet<(Slot, usize)>)| {
+        let count = |(reason, nodes, examples): (&Reason, usize, Examples)| {
             let examples = examples.iter().take(EXAMPLES_MAX);
             let names = examples.filter_map(|(slot, _)| rows.name(*slot).cloned());
             ReasonCount { reason: reason.clone(), nodes, examples: names.collect() }

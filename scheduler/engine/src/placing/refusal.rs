@@ -54,7 +54,7 @@ impl Placing {
         }
         let id = self.ready(view, key)?;
         if let Some(pod) = promised {
-            let instead = self.on_promised(id, view, pod)?;
+            let instead = self.on_promised(id, view, pod)?.own();
             return self.with_outlook(id, view, |kind, outlook, basis| {
                 outlook.with(instead, |outlook, own| kind.why(outlook, basis, own, rng))
             });
@@ -97,7 +97,7 @@ impl Placing {
 
     /// What the Node that the Pod was promised says to this very Pod: its own promise is not in its way. `None`: only
     /// the oracle can tell.
-    fn on_promised(&self, id: KindId, view: View<'_>, pod: &ClusterPod) -> Option<Option<Own>> {
+    fn on_promised(&self, id: KindId, view: View<'_>, pod: &ClusterPod) -> Option<Promised> {
         let kind = self.kinds.get(id)?;
         let required = pod.node_affinity.required.as_ref();
         let names_nodes = required.and_then(NodeSelector::named_nodes).is_some();
@@ -106,7 +106,9 @@ impl Placing {
             return None;
         }
         let name = pod.nominated_node.as_ref()?;
-        let Some(node) = view.cluster.nodes.get(name) else { return Some(None) };
+        let Some(node) = view.cluster.nodes.get(name) else {
+            return Some(Promised::Gone);
+        };
         let slot = self.ground.rows.slot_of(name)?;
         let reasons = oracle::filter(view.rules, view.cluster, pod, node);
         let is_hopeless = reasons.iter().any(Reason::is_unresolvable);
@@ -119,7 +121,7 @@ impl Placing {
             let refused = refused.remove(name).map(Err);
             found.remove(name).map(Ok).or(refused)?
         };
-        Some(Some(Own { slot, waits, reasons, found }))
+        Some(Promised::There(Own { slot, waits, reasons, found }))
     }
 
     /// What one Node is to the kind. `None`: only the oracle can tell.
@@ -160,7 +162,10 @@ impl Placing {
         promised: Option<&ClusterPod>,
     ) -> Option<Vec<(NodeName, Vec<PodUid>)>> {
         let id = self.ready(view, key)?;
-        let instead = promised.map_or(Some(None), |pod| self.on_promised(id, view, pod))?;
+        let instead = match promised {
+            Some(pod) => self.on_promised(id, view, pod)?.own(),
+            None => None,
+        };
         self.with_outlook(id, view, |kind, outlook, basis| {
             outlook.with(instead, |outlook, own| {
                 let slots = outlook.all_least().into_iter();
@@ -255,6 +260,21 @@ impl Kind {
             let refused = refused.remove(node).map(Err);
             found.remove(node).map(Ok).or(refused)
         })
+    }
+}
+
+/// The Node that a Pod was promised.
+enum Promised {
+    Gone,
+    There(Own),
+}
+
+impl Promised {
+    fn own(self) -> Option<Own> {
+        match self {
+            Self::Gone => None,
+            Self::There(own) => Some(own),
+        }
     }
 }
 
