@@ -37,8 +37,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     writeln!(out, "{}\n{} Nodes, {} Pods, one core\n", Machine::here(), size.nodes, size.pods)?;
     writeln!(
         out,
-        "{:28}{:>14}{:>12}{:>14}{:>16}",
-        "workload", "decisions/s", "attempts", "allocations", "peak MiB so far"
+        "{:28}{:>14}{:>12}{:>14}{:>16}{:>12}{:>12}",
+        "workload",
+        "decisions/s",
+        "attempts",
+        "allocations",
+        "peak MiB so far",
+        "poll ms",
+        "event ms"
     )?;
     for name in chosen {
         let workload = Workload::load(&name)?.scaled(size);
@@ -49,6 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     writeln!(out, "\nallocations: for each attempt, while the engine decides, in the second half")?;
+    writeln!(out, "poll, event: the longest turn of the engine, up to 64 attempts in one poll")?;
     Ok(())
 }
 
@@ -59,16 +66,18 @@ fn placed(workload: &Workload) -> Result<String, Box<dyn Error>> {
     let pods = arena.measured();
     let began = Instant::now();
     // Shapes are known and buffers have grown by then.
-    arena.place(pods / 2)?;
+    let cold = arena.place(pods / 2)?;
     let warm = arena.place_counting(pods - pods / 2, allocations::so_far)?;
     let seconds = began.elapsed().as_secs_f64();
     Ok(format!(
-        "{:28}{:>14.0}{:>12}{:>14.1}{:>16}",
+        "{:28}{:>14.0}{:>12}{:>14.1}{:>16}{:>12.2}{:>12.2}",
         workload.name,
         ratio(pods, seconds),
         warm.attempts,
         ratio(usize::try_from(warm.allocations_in_poll)?, f64::from(u32::try_from(warm.attempts)?)),
         peak_resident_kib(std::process::id())? >> 10,
+        cold.longest_poll.max(warm.longest_poll).as_secs_f64() * 1e3,
+        cold.longest_event.max(warm.longest_event).as_secs_f64() * 1e3,
     ))
 }
 

@@ -37,6 +37,7 @@ pub struct Arena {
     /// Who was bound last.
     holder: Option<PodUid>,
     measured: usize,
+    longest_event: Duration,
 }
 
 /// What became of the measured Pods.
@@ -46,6 +47,9 @@ pub struct Placed {
     pub attempts: u64,
     /// Counted while the engine decided, without the events that go in and out.
     pub allocations_in_poll: u64,
+    /// The longest turn in which the engine decided, and the longest in which it took in an event.
+    pub longest_poll: Duration,
+    pub longest_event: Duration,
 }
 
 impl Arena {
@@ -64,6 +68,7 @@ impl Arena {
             now: Instant::START,
             pods: HashMap::new(),
             holder: None,
+            longest_event: Duration::ZERO,
             measured: to_come.len(),
             to_come: to_come.into_iter().map(&mut pod).collect::<Result<_>>()?,
             corridors: corridors.filter_map(translate::corridor).collect(),
@@ -105,10 +110,14 @@ impl Arena {
     /// The same. `allocations` tells how many there were so far.
     pub fn place_counting(&mut self, wanted: usize, allocations: fn() -> u64) -> Result<Placed> {
         let before = self.attempts();
+        self.longest_event = Duration::ZERO;
+        let mut longest_poll = Duration::ZERO;
         let (mut bound, mut idle, mut allocations_in_poll) = (0, 0, 0);
         while bound < wanted {
             let allocated = allocations();
+            let began = std::time::Instant::now();
             let poll = self.engine.poll(self.now, WORK);
+            longest_poll = longest_poll.max(began.elapsed());
             allocations_in_poll += allocations() - allocated;
             match poll {
                 Poll::Bind(bind) => {
@@ -128,7 +137,13 @@ impl Arena {
             }
             self.act_on_reports();
         }
-        Ok(Placed { bound, attempts: self.attempts() - before, allocations_in_poll })
+        Ok(Placed {
+            bound,
+            attempts: self.attempts() - before,
+            allocations_in_poll,
+            longest_poll,
+            longest_event: self.longest_event,
+        })
     }
 
     /// The Pod that holds the whole floor of the first Corridor ends while the Corridor is below it; then the
@@ -213,7 +228,9 @@ impl Arena {
     }
 
     fn tell(&mut self, event: Event) {
+        let began = std::time::Instant::now();
         self.engine.handle(self.now, event);
+        self.longest_event = self.longest_event.max(began.elapsed());
     }
 }
 

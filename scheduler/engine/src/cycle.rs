@@ -94,7 +94,7 @@ impl Engine {
         let objects: Vec<Reservable> = objects.into_iter().cloned().collect();
         match self.best_node(kind) {
             Some(Ok(node)) => return Ok(Place { node, objects }),
-            Some(Err(why)) => return Err(self.refusal(why)),
+            Some(Err(why)) => return Err(Self::refusal(why)),
             None => {}
         }
         match self.survey(kind) {
@@ -109,16 +109,13 @@ impl Engine {
         }
     }
 
-    fn refusal(&mut self, why: WhyNowhere) -> Refusal {
+    fn refusal(why: WhyNowhere) -> Refusal {
         let WhyNowhere { reasons, preemption } = why;
         let (told, promise) = match preemption {
             Remedy::NotTried => (None, Promise::Stays),
             Remedy::NotEligible(why) => (Some(why.to_string()), Promise::Stays),
             Remedy::NotHelpful(why) => (Some(why), Promise::Withdrawn),
-            Remedy::Possible(mut best) => {
-                let (node, victims) = best.swap_remove(self.rng.below(best.len()));
-                (None, Promise::Given(Clearing { node, victims }))
-            }
+            Remedy::Possible(node, victims) => (None, Promise::Given(Clearing { node, victims })),
         };
         let rejection = Rejection::Nodes(NodesRejection::of_counts(reasons, told));
         Refusal { rejection, promise }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use model::{ClusterPod, Deletion, Instant, NodeName, Pod, PodUid};
+use model::{ClusterPod, Deletion, Instant, NodeName, ObjectKey, Pod, PodDisruptionBudget, PodUid};
 
 use crate::decision::{Eviction, Report};
 use crate::engine::Engine;
@@ -163,6 +163,17 @@ impl Engine {
         if self.stage_of(preemptor) == Some(&Stage::Parked) {
             self.wake(preemptor);
         }
+    }
+
+    pub(crate) fn budget_seen(&mut self, budget: PodDisruptionBudget) {
+        let before = self.cluster.budgets.get(&budget.key);
+        self.placing.budget_changed(before, Some(&budget));
+        self.cluster.insert_budget(budget);
+    }
+
+    pub(crate) fn budget_gone(&mut self, key: &ObjectKey) {
+        let before = self.cluster.budgets.remove(key);
+        self.placing.budget_changed(before.as_ref(), None);
     }
 
     /// A Pod that another scheduler has to place. It counts by the Node that it was promised.

@@ -161,7 +161,7 @@ pub struct ReasonCount {
 }
 
 /// Enough to start looking, few enough to read.
-const EXAMPLES_MAX: usize = 3;
+pub(crate) const EXAMPLES_MAX: usize = 3;
 
 impl ReasonCount {
     pub(crate) fn of(reason: &Reason, node: &NodeName) -> Self {

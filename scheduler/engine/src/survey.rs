@@ -74,11 +74,12 @@ impl Engine {
         let view = View { rules, cluster: &self.cluster };
         match self.placing.choose(view, &key, &mut self.rng) {
             Choice::On(node) => Some(Ok(node)),
-            // What it was promised has a say in what becomes of it.
-            Choice::Nowhere if kind.nominated.is_none() => {
-                self.placing.why_nowhere(view, &key).map(Err)
+            Choice::Nowhere => {
+                let promised = kind.nominated.as_ref().map(|_| self.asking(kind));
+                let (placing, rng) = (&mut self.placing, &mut self.rng);
+                placing.why_nowhere(view, &key, promised.as_ref(), rng).map(Err)
             }
-            Choice::Nowhere | Choice::Unknown => None,
+            Choice::Unknown => None,
         }
     }
 

@@ -21,8 +21,8 @@ pub struct Cluster {
     pods: ByUid,
     /// The same Pods by the Node that they are on, which need not exist, in the order of their UIDs.
     on_node: HashMap<NodeName, OnNode, FixedState>,
-    /// The same Pods, those that wait.
-    waiting: BTreeMap<PodUid, Arc<ClusterPod>>,
+    /// The same Pods, those that wait and were promised a Node, by that.
+    promised: BTreeMap<NodeName, BTreeMap<PodUid, Arc<ClusterPod>>>,
     /// The same Pods, those on Nodes that keep others away: they concern every Pod that is decided.
     keeping_away: BTreeMap<PodUid, Arc<ClusterPod>>,
     /// The labels of each Namespace.
@@ -116,8 +116,8 @@ impl Cluster {
             let listed = Listed::new(pod);
             let place = on_node.pods.partition_point(|other| other.is_before(&listed));
             on_node.pods.insert(place, listed);
-        } else {
-            self.waiting.insert(pod.uid.clone(), pod);
+        } else if let Some(node) = &pod.nominated_node {
+            self.promised.entry(node.clone()).or_default().insert(pod.uid.clone(), pod.clone());
         }
         before
     }
@@ -134,7 +134,7 @@ impl Cluster {
             self.keeping_away.remove(&pod.uid);
         }
         let Some(node) = &pod.node else {
-            self.waiting.remove(&pod.uid);
+            self.forget_promise(pod);
             return;
         };
         if let Some(on_node) = self.on_node.get_mut(node) {
@@ -143,6 +143,15 @@ impl Cluster {
             if on_node.pods.is_empty() {
                 self.on_node.remove(node);
             }
+        }
+    }
+
+    fn forget_promise(&mut self, pod: &ClusterPod) {
+        let Some(node) = &pod.nominated_node else { return };
+        let Some(promised) = self.promised.get_mut(node) else { return };
+        promised.remove(&pod.uid);
+        if promised.is_empty() {
+            self.promised.remove(node);
         }
     }
 
@@ -173,9 +182,8 @@ impl Cluster {
     }
 
     /// Waiting Pods that were promised the Node.
-    pub fn promised<'a>(&'a self, node: &'a NodeName) -> impl Iterator<Item = &'a ClusterPod> {
-        let waiting = self.waiting.values().map(|other| &**other);
-        waiting.filter(move |other| other.nominated_node.as_ref() == Some(node))
+    pub fn promised(&self, node: &NodeName) -> impl Iterator<Item = &ClusterPod> {
+        self.promised.get(node).into_iter().flat_map(BTreeMap::values).map(|pod| &**pod)
     }
 
     /// Waiting Pods that were promised the Node and that `pod` must not push aside.

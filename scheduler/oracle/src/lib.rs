@@ -40,8 +40,8 @@ pub use decide::{
     Decision, Failure, Placement, decide, decide_among, filter, filter_without, fits_somewhere,
 };
 pub use preemption::{
-    Candidate, Ineligible, Loss, Preemption, Refusal, Rehearsal, candidate_by, candidates, preempt,
-    preempt_after,
+    Candidate, Ineligible, Loss, Preemption, Refusal, Rehearsal, candidate_by, candidates,
+    has_leaving_victims, preempt, preempt_after, protects,
 };
 pub use reason::{Plugin, Reason};
 pub use rejection::{Rejection, nodes_available};

@@ -6,9 +6,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use model::{
-    ClusterPod, Deletion, NodeName, ObjectKey, PodDisruptionBudget, PodUid, PreemptionPolicy,
+    ClusterPod, Deletion, LabelSelector, NodeName, ObjectKey, PodDisruptionBudget, PodUid,
+    PreemptionPolicy,
 };
 
 use crate::cluster::Cluster;
@@ -188,7 +190,8 @@ pub(crate) fn may_preempt(question: Question<'_>) -> bool {
     may_ever && !waits
 }
 
-fn has_leaving_victims(cluster: &Cluster, pod: &ClusterPod, node: &NodeName) -> bool {
+/// Whether Pods that were sent away for the sake of such a Pod are still on the Node.
+pub fn has_leaving_victims(cluster: &Cluster, pod: &ClusterPod, node: &NodeName) -> bool {
     cluster.pods_on(node).any(|other| {
         other.priority < pod.priority && other.deletion == Deletion::TerminatingByPreemption
     })
@@ -218,6 +221,9 @@ pub trait Rehearsal<'a> {
     fn put_back(&mut self, pod: &'a ClusterPod);
     /// Why the Pod for which room is made does not fit now; empty when it does.
     fn rejections(&self) -> Vec<Reason>;
+    fn fits(&self) -> bool {
+        self.rejections().is_empty()
+    }
 }
 
 impl<'a> Rehearsal<'a> for Trial<'a> {
@@ -256,7 +262,10 @@ pub fn candidate_by<'a>(
     let mut victims = reprieve(&mut node, &protected);
     let budget_violations = victims.len();
     victims.extend(reprieve(&mut node, &others));
-    victims.sort_by_key(|victim| importance(victim));
+    if budget_violations > 0 {
+        // Each part is in order.
+        victims.sort_by_key(|victim| importance(victim));
+    }
     if victims.is_empty() {
         // Everyone fits again, so the Pod was not rejected for their sake.
         return Err(Refusal::NotHelpful);
@@ -273,7 +282,7 @@ fn reprieve<'a>(node: &mut impl Rehearsal<'a>, pods: &[&'a ClusterPod]) -> Vec<&
     let mut victims = Vec::new();
     for pod in pods {
         node.put_back(pod);
-        if !node.rejections().is_empty() {
+        if !node.fits() {
             node.take_away(pod);
             victims.push(*pod);
         }
@@ -297,24 +306,37 @@ fn split_by_budgets<'a>(
     budgets: &BTreeMap<ObjectKey, PodDisruptionBudget>,
     pods: &[&'a ClusterPod],
 ) -> (Vec<&'a ClusterPod>, Vec<&'a ClusterPod>) {
-    let mut allowed: Vec<i64> =
-        budgets.values().map(|budget| i64::from(budget.disruptions_allowed)).collect();
+    if budgets.is_empty() {
+        return (Vec::new(), pods.to_vec());
+    }
+    // Of those that count any of these Pods; most budgets are for Pods on other Nodes.
+    let mut used: BTreeMap<&ObjectKey, i64> = BTreeMap::new();
     let mut violates = |pod: &ClusterPod| {
         let mut violated = false;
-        for (budget, allowed) in budgets.values().zip(&mut allowed) {
-            let counts = budget.key.namespace == *pod.namespace()
-                && !pod.labels.is_empty()
-                && !budget.selector.is_everything()
-                && budget.selector.matches(&pod.labels)
-                && !budget.disrupted_pods.contains(&pod.key.name);
-            if counts {
-                *allowed -= 1;
-                violated |= *allowed < 0;
+        for budget in budgets_in(budgets, pod.namespace()) {
+            if protects(&budget.selector, pod) && !budget.disrupted_pods.contains(&pod.key.name) {
+                let used = used.entry(&budget.key).or_default();
+                *used += 1;
+                violated |= *used > i64::from(budget.disruptions_allowed);
             }
         }
         violated
     };
     pods.iter().copied().partition(|pod| violates(pod))
+}
+
+fn budgets_in<'a>(
+    budgets: &'a BTreeMap<ObjectKey, PodDisruptionBudget>,
+    namespace: &Arc<str>,
+) -> impl Iterator<Item = &'a PodDisruptionBudget> {
+    let first = ObjectKey { namespace: namespace.clone(), name: "".into() };
+    let from = budgets.range(first..);
+    from.map(|(_, budget)| budget).take_while(move |it| it.key.namespace == *namespace)
+}
+
+/// Whether a budget with this selector, in the Pod's namespace, is for the Pod.
+pub fn protects(selector: &LabelSelector, pod: &ClusterPod) -> bool {
+    !pod.labels.is_empty() && !selector.is_everything() && selector.matches(&pod.labels)
 }
 
 /// What preemption on a Node costs, the first difference deciding. Less is better.

@@ -48,10 +48,8 @@ impl Engine {
                 }
                 self.namespace_labels_gone(&name);
             }
-            Event::BudgetSeen(budget) => self.cluster.insert_budget(budget),
-            Event::BudgetGone(key) => {
-                self.cluster.budgets.remove(&key);
-            }
+            Event::BudgetSeen(budget) => self.budget_seen(budget),
+            Event::BudgetGone(key) => self.budget_gone(&key),
             Event::ServiceSeen { service, selector } => self.service_seen(service, selector),
             Event::ServiceGone(service) => self.service_gone(&service),
             Event::OwnerSeen { namespace, owner, selector } => {

@@ -145,6 +145,12 @@ impl Constraints {
         self.counts().next().is_none()
     }
 
+    /// Whether none of them keeps the kind from a Node: they only make some Nodes better than others.
+    pub fn are_soft(&self) -> bool {
+        let hard = [&self.together, &self.anti, &self.avoided];
+        hard.iter().all(|counts| counts.is_empty()) && self.spread.is_empty()
+    }
+
     fn counts(&self) -> impl Iterator<Item = &Count> {
         let spread = self.spread.iter().map(|it| &it.count);
         let soft = self.soft_spread.iter().map(|it| &it.count);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use model::{ClusterPod, NodeName};
 use oracle::Cluster;
 
+use super::budgets::BudgetLog;
 use super::counters::{Counted, CounterId, Counters};
 use super::images::Images;
 use super::log::{ChangeLog, Changed};
@@ -21,6 +22,7 @@ pub(super) struct Ground {
     pub log: ChangeLog,
     /// The same, of Nodes themselves only.
     pub node_log: ChangeLog,
+    pub budgets: BudgetLog,
     /// How often Services and controllers have changed.
     pub selectors_changes: u64,
     /// The priorities of Pods that were promised a Node, by Node.
@@ -73,7 +75,10 @@ impl Ground {
                 }
             }
             Change::Selectors => self.selectors_changes += 1,
-            Change::Namespaces => return self.counters.looks_at_namespaces(),
+            // Terms of those who were promised a Node look at them, too, and are not counted.
+            Change::Namespaces => {
+                return self.counters.looks_at_namespaces() || !self.promised.is_empty();
+            }
         }
         false
     }

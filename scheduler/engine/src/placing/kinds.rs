@@ -11,6 +11,7 @@ use super::View;
 use super::asks::Asks;
 use super::constraints::Constraints;
 use super::log::Position;
+use super::outlook::Outlook;
 use super::refusal::WhyNowhere;
 use super::standing::Standing;
 use super::statics::{IMAGES_MAX, StaticId, Statics};
@@ -61,6 +62,8 @@ pub(super) struct Kind {
     pub selectors_at: u64,
     /// Why it fitted nowhere, and when that was found: many Pods of a kind wait for the same.
     pub nowhere: Option<(Position, WhyNowhere)>,
+    /// What all Nodes say of it, if it ever fitted nowhere.
+    pub outlook: Option<Outlook>,
 }
 
 /// Where the parts of a key are in memory. Most Pods of a kind share them, and then nothing else is looked at.
@@ -115,8 +118,10 @@ impl Kinds {
         self.all[id].as_mut()
     }
 
+    /// Those of which much is remembered.
     pub fn standings(&mut self) -> impl Iterator<Item = &mut Kind> {
-        self.all.iter_mut().flatten().filter(|kind| kind.standing.is_some())
+        let kinds = self.all.iter_mut().flatten();
+        kinds.filter(|kind| kind.standing.is_some() || kind.outlook.is_some())
     }
 }
 
@@ -148,6 +153,7 @@ impl Kind {
             used_at: 0,
             selectors_at: ground.selectors_changes,
             nowhere: None,
+            outlook: None,
             pod,
         })
     }

@@ -6,10 +6,11 @@
 //!   rows       a Node's resources and what Pods take of them         ┐
 //!   topology   which Nodes are one place, by label                   │ ground: kept with every event
 //!   counters   Pods that a term or selector means, by Node           │
-//!   log        which Nodes have changed                              ┘
+//!   log        which Nodes, and which budgets, have changed          ┘
 //!   sorts      what Pods with the same selectors and tolerations make of each Node   ┐
 //!   statics    the same, with the images that are there                              │ follow the log
 //!   standing   how all Nodes stand with one kind of Pod: tournaments of scores       ┘ when asked
+//!   outlook    why a kind fits nowhere, and what a preemption costs on each Node
 //!   contest    scores that are compared over all Nodes that compete
 //! ```
 //!
@@ -18,6 +19,7 @@
 
 mod asks;
 mod balance;
+mod budgets;
 mod constraints;
 mod contest;
 mod count;
@@ -26,9 +28,12 @@ mod ground;
 mod images;
 mod kinds;
 mod log;
+mod losses;
+mod outlook;
 mod quick;
 mod ranking;
 mod refusal;
+mod room;
 mod rows;
 mod sorts;
 mod standing;
@@ -37,12 +42,13 @@ mod topology;
 mod tree;
 
 use foldhash::fast::FixedState;
-use model::{ClusterNode, NodeName, NodeSelector};
+use model::{ClusterNode, NodeName, NodeSelector, PodDisruptionBudget};
 use oracle::{Cluster, Plugin, Rules};
 
 use self::contest::{Arena, Entrant};
 use self::ground::Ground;
 use self::kinds::{Kind, KindId, Kinds, is_odd};
+use self::outlook::Outlook;
 use self::rows::Slot;
 use self::standing::{Basis, Standing};
 use self::statics::Statics;
@@ -126,6 +132,15 @@ impl Placing {
         self.is_outdated |= self.ground.note(change, cluster);
     }
 
+    /// A PodDisruptionBudget has come, gone or changed.
+    pub fn budget_changed(
+        &mut self,
+        before: Option<&PodDisruptionBudget>,
+        after: Option<&PodDisruptionBudget>,
+    ) {
+        self.ground.budgets.push(before, after);
+    }
+
     /// Other rules hold.
     pub fn reconfigured(&mut self) {
         self.is_outdated = true;
@@ -173,7 +188,7 @@ impl Placing {
         if !self.catch_up(id, view) {
             return None;
         }
-        if !self.kinds.get(id)?.constraints.is_empty() {
+        if !self.kinds.get(id)?.constraints.are_soft() {
             self.follow(id, view)?;
         }
         Some(id)
@@ -222,7 +237,7 @@ impl Placing {
             kind.counted_at = None;
         }
         let has_promised = ground.has_promised(kind.pod.priority);
-        (kind.constraints.is_empty() || !has_promised)
+        (kind.constraints.are_soft() || !has_promised)
             && statics.sync(kind.of, view.rules, view.cluster, ground)
     }
 
@@ -254,9 +269,10 @@ impl Placing {
         let mut standings: Vec<&mut Kind> = self.kinds.standings().collect();
         standings.sort_by_key(|kind| std::cmp::Reverse(kind.used_at));
         for kind in standings {
-            let bytes = kind.standing.as_ref().map_or(0, Standing::bytes);
+            let standing = kind.standing.as_ref().map_or(0, Standing::bytes);
+            let bytes = standing + kind.outlook.as_ref().map_or(0, Outlook::bytes);
             if self.standing_bytes + bytes > STANDING_BYTES_KEPT {
-                kind.standing = None;
+                (kind.standing, kind.outlook) = (None, None);
             } else {
                 self.standing_bytes += bytes;
             }

@@ -1,16 +1,15 @@
 //! Why a kind of Pod fits nowhere, and who would have to go so that it does.
 
-use std::collections::BTreeMap;
+use model::{ClusterPod, NodeName, NodeSelector, PodUid, PreemptionPolicy};
+use oracle::{Candidate, Ineligible, Reason, candidates, has_leaving_victims};
 
-use model::{ClusterPod, NodeName, PodUid, PreemptionPolicy};
-use oracle::{Candidate, Ineligible, Reason, Rehearsal, candidate_by, candidates, nodes_available};
-
-use super::asks::{Asks, Missing};
 use super::kinds::{Kind, KindId, KindKey};
-use super::rows::{Extras, Row, Slot, count};
+use super::outlook::{Outcome, Outlook, Told, outcome_of};
+use super::rows::Slot;
 use super::standing::Basis;
 use super::{Placing, View, few_named};
 use crate::rejection::ReasonCount;
+use crate::rng::Rng;
 
 /// What all Nodes say.
 #[derive(Clone, Debug)]
@@ -27,8 +26,8 @@ pub(crate) enum Remedy {
     NotEligible(Ineligible),
     /// kube-scheduler's words for it.
     NotHelpful(String),
-    /// The Nodes where the loss is smallest, with who would have to leave. Never empty.
-    Possible(Vec<(NodeName, Vec<PodUid>)>),
+    /// One of the Nodes where the loss is smallest, with who would have to leave.
+    Possible(NodeName, Vec<PodUid>),
 }
 
 /// What a Node is to a kind of Pod.
@@ -41,54 +40,88 @@ pub(crate) enum Chance {
 }
 
 impl Placing {
-    /// To be asked after `choose` has found nothing. `None`: only the oracle can tell.
-    pub fn why_nowhere(&mut self, view: View<'_>, key: &KindKey) -> Option<WhyNowhere> {
+    /// To be asked after `choose` has found nothing, of a Pod that was promised a Node and does not fit there, or of
+    /// any of its kind that was promised nothing. `None`: only the oracle can tell.
+    pub fn why_nowhere(
+        &mut self,
+        view: View<'_>,
+        key: &KindKey,
+        promised: Option<&ClusterPod>,
+        rng: &mut Rng,
+    ) -> Option<WhyNowhere> {
         if few_named(view.rules, key).is_some() {
             return None;
         }
         let id = self.ready(view, key)?;
+        if let Some(pod) = promised {
+            let instead = self.on_promised(id, view, pod)?.own();
+            return self.with_outlook(id, view, |kind, outlook, basis| {
+                outlook.with(instead, |outlook, own| kind.why(outlook, basis, own, rng))
+            });
+        }
         let now = self.ground.log.end();
         let known = self.kinds.get(id)?.nowhere.as_ref();
         if let Some((_, why)) = known.filter(|(at, _)| *at == now) {
             return Some(why.clone());
         }
-        let why = self.look_why(id, view)?;
+        let why = self
+            .with_outlook(id, view, |kind, outlook, basis| kind.why(outlook, basis, None, rng))?;
         // Who has to go depends on budgets, too.
-        if !matches!(why.preemption, Remedy::Possible(_)) {
+        if !matches!(why.preemption, Remedy::Possible(..)) {
             self.kinds.get_mut(id)?.nowhere = Some((now, why.clone()));
         }
         Some(why)
     }
 
-    fn look_why(&self, id: KindId, view: View<'_>) -> Option<WhyNowhere> {
-        let kind = self.kinds.get(id)?;
-        let basis = Basis { view, ground: &self.ground, of: self.statics.of(kind.of) };
-        let mut tally = Tally::default();
-        let mut hopeful = Vec::new();
-        let mut reasons = Vec::new();
-        for slot in self.ground.rows.slots() {
-            let Some(name) = self.ground.rows.name(slot) else { continue };
-            reasons.clear();
-            kind.reasons(slot, basis, &mut reasons);
-            for reason in &reasons {
-                tally.add(reason, name);
-            }
-            if reasons.iter().any(Reason::is_unresolvable) {
-                tally.not_helpful += 1;
-            } else if self.ground.rows.row(slot).lowest_priority >= kind.pod.priority {
-                tally.no_victims += 1;
-            } else {
-                hopeful.push(slot);
-            }
-        }
-        let preemption = if view.rules.switched_off.preemption {
-            Remedy::NotTried
-        } else if kind.pod.preemption_policy == PreemptionPolicy::Never {
-            Remedy::NotEligible(Ineligible::PolicyNever)
-        } else {
-            remedy(kind, basis, &hopeful, tally.refusals())?
+    /// Answers a question by what all Nodes say now. That is remembered if what one Node says depends on that
+    /// Node alone.
+    fn with_outlook<T>(
+        &mut self,
+        id: KindId,
+        view: View<'_>,
+        answer: impl FnOnce(&Kind, &mut Outlook, Basis<'_>) -> Option<T>,
+    ) -> Option<T> {
+        let Self { ground, statics, kinds, .. } = self;
+        let kind = kinds.get_mut(id)?;
+        let basis = Basis { view, ground, of: statics.of(kind.of) };
+        let known = kind.outlook.take().filter(|_| kind.constraints.are_soft());
+        let followed = known.and_then(|mut it| it.follow(kind, basis).map(|()| it));
+        let mut outlook = match followed {
+            Some(outlook) => outlook,
+            None => Outlook::new(kind, basis)?,
         };
-        Some(WhyNowhere { reasons: tally.reasons, preemption })
+        let answer = answer(kind, &mut outlook, basis)?;
+        kind.outlook = kind.constraints.are_soft().then_some(outlook);
+        Some(answer)
+    }
+
+    /// What the Node that the Pod was promised says to this very Pod: its own promise is not in its way. `None`: only
+    /// the oracle can tell.
+    fn on_promised(&self, id: KindId, view: View<'_>, pod: &ClusterPod) -> Option<Promised> {
+        let kind = self.kinds.get(id)?;
+        let required = pod.node_affinity.required.as_ref();
+        let names_nodes = required.and_then(NodeSelector::named_nodes).is_some();
+        // Other Nodes then tell what the promised one said.
+        if names_nodes || !kind.constraints.are_soft() {
+            return None;
+        }
+        let name = pod.nominated_node.as_ref()?;
+        let Some(node) = view.cluster.nodes.get(name) else {
+            return Some(Promised::Gone);
+        };
+        let slot = self.ground.rows.slot_of(name)?;
+        let reasons = oracle::filter(view.rules, view.cluster, pod, node);
+        let is_hopeless = reasons.iter().any(Reason::is_unresolvable);
+        let waits = !is_hopeless && has_leaving_victims(view.cluster, pod, name);
+        let found = if is_hopeless {
+            Err(oracle::Refusal::NotHelpful)
+        } else {
+            let one = std::iter::once(name);
+            let (mut found, mut refused) = candidates(view.rules, view.cluster, pod, one)?;
+            let refused = refused.remove(name).map(Err);
+            found.remove(name).map(Ok).or(refused)?
+        };
+        Some(Promised::There(Own { slot, waits, reasons, found }))
     }
 
     /// What one Node is to the kind. `None`: only the oracle can tell.
@@ -97,10 +130,13 @@ impl Placing {
             return (!named.any(|it| it == node)).then_some(Chance::None);
         }
         let id = self.ready(view, key)?;
-        let kind = self.kinds.get(id)?;
         let Some(slot) = self.ground.rows.slot_of(node) else { return Some(Chance::None) };
+        if self.kinds.get(id)?.outlook.is_some() {
+            return self.with_outlook(id, view, |_, outlook, _| outlook.told(slot).map(Chance::of));
+        }
+        let kind = self.kinds.get(id)?;
         let basis = Basis { view, ground: &self.ground, of: self.statics.of(kind.of) };
-        kind.chance(slot, basis)
+        kind.told(slot, basis).as_ref().map(Chance::of)
     }
 
     /// The same of all Nodes that have one.
@@ -109,194 +145,144 @@ impl Placing {
             return None;
         }
         let id = self.ready(view, key)?;
-        let kind = self.kinds.get(id)?;
-        let basis = Basis { view, ground: &self.ground, of: self.statics.of(kind.of) };
-        let mut chances = Vec::new();
-        for slot in self.ground.rows.slots() {
-            let Some(name) = self.ground.rows.name(slot) else { continue };
-            match kind.chance(slot, basis)? {
-                Chance::None => {}
-                chance => chances.push((name.clone(), chance)),
-            }
+        self.with_outlook(id, view, |_, outlook, basis| {
+            let rows = &basis.ground.rows;
+            let chance = |slot| Some((rows.name(slot)?, Chance::of(outlook.told(slot)?)));
+            let chances = rows.slots().filter_map(chance).filter(|(_, it)| *it != Chance::None);
+            Some(chances.map(|(name, chance)| (name.clone(), chance)).collect())
+        })
+    }
+
+    /// All the Nodes that `why_nowhere` chooses from.
+    #[cfg(test)]
+    pub fn all_remedies(
+        &mut self,
+        view: View<'_>,
+        key: &KindKey,
+        promised: Option<&ClusterPod>,
+    ) -> Option<Vec<(NodeName, Vec<PodUid>)>> {
+        let id = self.ready(view, key)?;
+        let instead = match promised {
+            Some(pod) => self.on_promised(id, view, pod)?.own(),
+            None => None,
+        };
+        self.with_outlook(id, view, |kind, outlook, basis| {
+            outlook.with(instead, |outlook, own| {
+                let slots = outlook.all_least().into_iter();
+                slots.map(|slot| kind.clearing(slot, basis, own)).collect()
+            })
+        })
+    }
+}
+
+impl Chance {
+    fn of(told: &Told) -> Self {
+        match told.outcome {
+            Outcome::NotNeeded => Self::Feasible,
+            Outcome::Possible => Self::Preemptible,
+            Outcome::NotAllowed | Outcome::Refused(_) => Self::None,
         }
-        Some(chances)
     }
 }
 
 impl Kind {
-    fn chance(&self, slot: Slot, basis: Basis<'_>) -> Option<Chance> {
+    /// What one Node says. `None`: only the oracle can tell.
+    fn told(&self, slot: Slot, basis: Basis<'_>) -> Option<Told> {
         let mut reasons = Vec::new();
         self.reasons(slot, basis, &mut reasons);
-        if reasons.is_empty() {
-            return Some(Chance::Feasible);
-        }
-        let Basis { view, ground, .. } = basis;
-        let may_preempt = self.pod.preemption_policy != PreemptionPolicy::Never
-            && !view.rules.switched_off.preemption
-            && ground.rows.row(slot).lowest_priority < self.pod.priority;
-        if !may_preempt || reasons.iter().any(Reason::is_unresolvable) {
-            return Some(Chance::None);
-        }
-        let Some(node) = ground.rows.name(slot) else { return Some(Chance::None) };
-        let outcome = if let Some(outcome) = self.candidate_by_room(slot, basis) {
-            outcome.is_ok()
-        } else {
-            let found = candidates(view.rules, view.cluster, &self.pod, std::iter::once(node))?;
-            !found.0.is_empty()
+        let (outcome, _) = match self.outcome(slot, basis, &reasons) {
+            Some(outcome) => outcome,
+            None => outcome_of(self.candidate(slot, basis)?),
         };
-        Some(if outcome { Chance::Preemptible } else { Chance::None })
+        Some(Told { reasons, outcome })
     }
 
-    /// Why the Node cannot take it; nothing when it can.
-    fn reasons(&self, slot: Slot, basis: Basis<'_>, reasons: &mut Vec<Reason>) {
-        let Basis { view, ground, of } = basis;
-        if let Some(rejection) = of.rejection(slot) {
-            reasons.extend_from_slice(rejection);
-            return;
-        }
-        let (row, extras) = (ground.rows.row(slot), ground.rows.extras(slot));
-        if row.nominated > 0 {
-            let node = ground.rows.name(slot).and_then(|name| view.cluster.nodes.get(name));
-            if let Some(node) = node {
-                reasons.extend(oracle::filter(view.rules, view.cluster, &self.pod, node));
-            }
-            return;
-        }
-        if self.asks.has_conflict(extras) {
-            reasons.push(Reason::HostPorts);
-            return;
-        }
-        missing(&self.asks, row, extras, reasons);
-        if reasons.is_empty() {
-            reasons.extend(self.constraints.reason(slot, ground));
-        }
-        let lacks_features = of.group(slot).is_some_and(|it| of.groups()[it].lacks_features);
-        if reasons.is_empty() && lacks_features {
-            reasons.push(Reason::DeclaredFeatures);
-        }
+    fn why(
+        &self,
+        outlook: &Outlook,
+        basis: Basis<'_>,
+        own: Option<&Own>,
+        rng: &mut Rng,
+    ) -> Option<WhyNowhere> {
+        let preemption = self.remedy(outlook, basis, own, rng)?;
+        Some(WhyNowhere { reasons: outlook.reasons(&basis.ground.rows), preemption })
     }
 
-    /// Who would have to go, when room is all that the Node lacks. `None`: other rules have a say.
-    fn candidate_by_room(
+    /// The smallest loss, or why there is no way. `None`: only the oracle can tell.
+    fn remedy(
+        &self,
+        outlook: &Outlook,
+        basis: Basis<'_>,
+        own: Option<&Own>,
+        rng: &mut Rng,
+    ) -> Option<Remedy> {
+        if basis.view.rules.switched_off.preemption {
+            return Some(Remedy::NotTried);
+        }
+        if self.pod.preemption_policy == PreemptionPolicy::Never {
+            return Some(Remedy::NotEligible(Ineligible::PolicyNever));
+        }
+        if own.is_some_and(|own| own.waits) {
+            return Some(Remedy::NotEligible(Ineligible::VictimsTerminating));
+        }
+        let Some(slot) = outlook.any_least(rng) else {
+            return Some(Remedy::NotHelpful(outlook.not_helpful(basis.ground.rows.nodes())));
+        };
+        let (node, victims) = self.clearing(slot, basis, own)?;
+        Some(Remedy::Possible(node, victims))
+    }
+
+    /// Who would have to leave a Node where preemption helps.
+    fn clearing(
+        &self,
+        slot: Slot,
+        basis: Basis<'_>,
+        own: Option<&Own>,
+    ) -> Option<(NodeName, Vec<PodUid>)> {
+        let candidate = match own.filter(|own| own.slot == slot) {
+            Some(own) => own.found.as_ref().ok()?.clone(),
+            None => self.candidate(slot, basis)?.ok()?,
+        };
+        Some((basis.ground.rows.name(slot)?.clone(), candidate.victims))
+    }
+
+    fn candidate(
         &self,
         slot: Slot,
         basis: Basis<'_>,
     ) -> Option<Result<Candidate, oracle::Refusal>> {
-        let Basis { view, ground, of } = basis;
-        let (row, extras) = (ground.rows.row(slot), ground.rows.extras(slot));
-        let lacks_features = of.group(slot).is_none_or(|it| of.groups()[it].lacks_features);
-        if !self.constraints.is_empty()
-            || !self.asks.ports.is_empty()
-            || lacks_features
-            || row.nominated > 0
-            || ground.rows.is_extreme(slot)
-        {
-            return None;
-        }
-        let node = RoomOn { asks: &self.asks, row: row.clone(), extras: extras.clone() };
-        let pods = view.cluster.pods_on(ground.rows.name(slot)?);
-        let lesser = pods.filter(|other| other.priority < self.pod.priority);
-        Some(candidate_by(node, lesser, &view.cluster.budgets))
+        let by_room = self.candidate_by_room(slot, basis);
+        by_room.or_else(|| {
+            let node = basis.ground.rows.name(slot)?;
+            let view = basis.view;
+            let (mut found, mut refused) =
+                candidates(view.rules, view.cluster, &self.pod, std::iter::once(node))?;
+            let refused = refused.remove(node).map(Err);
+            found.remove(node).map(Ok).or(refused)
+        })
     }
 }
 
-fn missing(asks: &Asks, row: &Row, extras: &Extras, reasons: &mut Vec<Reason>) {
-    const STANDARD: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
-    asks.missing(row, extras, |missing| {
-        reasons.push(match missing {
-            Missing::Places => Reason::TooManyPods,
-            Missing::Standard { index, exceeds_node } => {
-                Reason::Insufficient { resource: STANDARD[index].into(), exceeds_node }
-            }
-            Missing::Scalar { name, exceeds_node } => {
-                Reason::Insufficient { resource: name.clone(), exceeds_node }
-            }
-        });
-    });
+/// The Node that a Pod was promised.
+enum Promised {
+    Gone,
+    There(Own),
 }
 
-/// A Node on which only room matters.
-struct RoomOn<'a> {
-    asks: &'a Asks,
-    row: Row,
-    extras: Extras,
-}
-
-impl<'a> Rehearsal<'a> for RoomOn<'_> {
-    fn take_away(&mut self, pod: &'a ClusterPod) {
-        count(&mut self.row, &mut self.extras, pod, -1);
-    }
-
-    fn put_back(&mut self, pod: &'a ClusterPod) {
-        count(&mut self.row, &mut self.extras, pod, 1);
-    }
-
-    fn rejections(&self) -> Vec<Reason> {
-        let mut reasons = Vec::new();
-        missing(self.asks, &self.row, &self.extras, &mut reasons);
-        reasons
-    }
-}
-
-/// The smallest loss, or why there is no way. `None`: only the oracle can tell.
-fn remedy(
-    kind: &Kind,
-    basis: Basis<'_>,
-    hopeful: &[Slot],
-    mut refused: BTreeMap<String, usize>,
-) -> Option<Remedy> {
-    let Basis { view, ground, .. } = basis;
-    let mut found: Vec<(NodeName, Candidate)> = Vec::new();
-    let mut others: Vec<&NodeName> = Vec::new();
-    let mut refuse = |refusal: &oracle::Refusal| {
-        for text in refusal.texts() {
-            *refused.entry(text).or_default() += 1;
-        }
-    };
-    for slot in hopeful {
-        let Some(name) = ground.rows.name(*slot) else { continue };
-        match kind.candidate_by_room(*slot, basis) {
-            Some(Ok(candidate)) => found.push((name.clone(), candidate)),
-            Some(Err(refusal)) => refuse(&refusal),
-            None => others.push(name),
+impl Promised {
+    fn own(self) -> Option<Own> {
+        match self {
+            Self::Gone => None,
+            Self::There(own) => Some(own),
         }
     }
-    if !others.is_empty() {
-        let (more, refusals) = candidates(view.rules, view.cluster, &kind.pod, others.into_iter())?;
-        found.extend(more);
-        refusals.values().for_each(&mut refuse);
-    }
-    let Some(smallest) = found.iter().map(|(_, candidate)| candidate.loss).min() else {
-        return Some(Remedy::NotHelpful(nodes_available(ground.rows.nodes(), &refused)));
-    };
-    let best = found.into_iter().filter(|(_, candidate)| candidate.loss == smallest);
-    Some(Remedy::Possible(best.map(|(node, candidate)| (node, candidate.victims)).collect()))
 }
 
-#[derive(Default)]
-struct Tally {
-    reasons: Vec<ReasonCount>,
-    not_helpful: usize,
-    no_victims: usize,
-}
-
-impl Tally {
-    fn add(&mut self, reason: &Reason, node: &NodeName) {
-        match self.reasons.iter_mut().find(|known| known.reason == *reason) {
-            Some(known) => known.add(node),
-            None => self.reasons.push(ReasonCount::of(reason, node)),
-        }
-    }
-
-    fn refusals(&self) -> BTreeMap<String, usize> {
-        let mut refused = BTreeMap::new();
-        let counts = [
-            (oracle::Refusal::NotHelpful, self.not_helpful),
-            (oracle::Refusal::NoVictims, self.no_victims),
-        ];
-        for (refusal, nodes) in counts.into_iter().filter(|(_, nodes)| *nodes > 0) {
-            refused.extend(refusal.texts().into_iter().map(|text| (text, nodes)));
-        }
-        refused
-    }
+/// What a Pod has at the Node that it was promised.
+pub(super) struct Own {
+    pub slot: Slot,
+    /// For those to leave whom it has sent away.
+    waits: bool,
+    pub reasons: Vec<Reason>,
+    pub found: Result<Candidate, oracle::Refusal>,
 }

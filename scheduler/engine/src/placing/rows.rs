@@ -263,7 +263,7 @@ pub(super) fn three(amounts: &Resources) -> [i64; 3] {
     [amounts.cpu_milli, amounts.memory_bytes, amounts.ephemeral_storage_bytes]
 }
 
-fn is_extreme(pod: &ClusterPod) -> bool {
+pub(super) fn is_extreme(pod: &ClusterPod) -> bool {
     let ordinary = 0..ORDINARY_MAX;
     let is_ordinary = |amounts: &Resources| {
         three(amounts).iter().chain(amounts.scalar.values()).all(|it| ordinary.contains(it))

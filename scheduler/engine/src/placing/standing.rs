@@ -241,23 +241,18 @@ fn members(keys: &[KeyId], basis: Basis<'_>) -> Vec<(usize, Vec<Slot>)> {
 impl Kind {
     /// How good a Node is by itself; `OUT` if it is not in the running.
     pub fn score(&self, slot: Slot, basis: Basis<'_>) -> i16 {
-        let Basis { view, ground, of } = basis;
+        let Basis { ground, of, .. } = basis;
         let Some(group) = of.group(slot) else { return OUT };
         if of.groups()[group].lacks_features || self.constraints.is_kept_apart_on(slot, ground) {
             return OUT;
         }
         let (row, extras) = (ground.rows.row(slot), ground.rows.extras(slot));
         let score = self.asks.score(row, extras);
-        // A kind with constraints is only asked about while nobody who matters to it was promised a Node.
-        if score == OUT || row.nominated == 0 || !self.constraints.is_empty() {
+        // A kind that constraints keep away is only asked about while nobody who matters to it was promised a Node.
+        if score == OUT || row.nominated == 0 || !self.constraints.are_soft() {
             return score;
         }
-        // Pods that were promised the Node count as if they were there.
-        let node = ground.rows.name(slot).and_then(|name| view.cluster.nodes.get(name));
-        let is_open = node.is_some_and(|node| {
-            oracle::filter(view.rules, view.cluster, &self.pod, node).is_empty()
-        });
-        if is_open { score } else { OUT }
+        if self.fits_beside_promised(slot, basis) { score } else { OUT }
     }
 
     /// The same for many Nodes: what is the same for most of them is asked once.
@@ -275,12 +270,12 @@ impl Kind {
             }
             return;
         };
-        let is_constrained = !self.constraints.is_empty();
+        let asks_promised = self.constraints.are_soft();
         for (score, slot) in scores.iter_mut().zip(slots) {
             let row = ground.rows.row(slot);
             *score = match of.group(slot).map(|group| of.groups()[group].lacks_features) {
                 None | Some(true) => OUT,
-                Some(false) if row.is_ordinary() && (row.nominated == 0 || is_constrained) => {
+                Some(false) if row.is_ordinary() && (row.nominated == 0 || !asks_promised) => {
                     quick.score(row)
                 }
                 Some(false) => self.score(slot, basis),

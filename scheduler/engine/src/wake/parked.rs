@@ -163,11 +163,10 @@ impl Engine {
         let Some(found) = self.placing.chances(view, &key) else {
             return Chances::of(rules, &self.cluster, &self.asking(sort));
         };
-        let mut chances = Chances::default();
-        for (node, chance) in found {
-            chances.set(&node, chance == Chance::Feasible, chance == Chance::Preemptible);
-        }
-        chances
+        let (feasible, preemptible): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|(_, chance)| *chance == Chance::Feasible);
+        let names = |found: Vec<(NodeName, Chance)>| found.into_iter().map(|(node, _)| node);
+        Chances { feasible: names(feasible).collect(), preemptible: names(preemptible).collect() }
     }
 
     /// Looks at these Nodes again: only they may have changed. Returns what the sort has there that it had not.

@@ -18,7 +18,7 @@ use crate::testkit::{corridor, shape};
 use crate::wake::Change;
 
 pub(super) const NODES: usize = 12;
-const NAMESPACES: [&str; 2] = ["team-a", "team-b"];
+pub(super) const NAMESPACES: [&str; 2] = ["team-a", "team-b"];
 
 /// A cluster that changes at random, and the same arranged for quick answers.
 pub(super) struct Story {
@@ -27,15 +27,21 @@ pub(super) struct Story {
     pub placing: Placing,
     pub rules: Rules,
     pub kinds: Vec<KindKey>,
-    pods: usize,
+    pub pods: usize,
     /// How many questions were answered how.
     pub placed: usize,
     pub nowhere: usize,
     pub unknown: usize,
     pub remedies: usize,
+    pub violations: usize,
+    pub promised: usize,
+    /// One in so many Pods waits, with the promise of a Node.
+    promises_one_in: usize,
+    /// More Pods come than go.
+    is_crowded: bool,
 }
 
-fn labels(pairs: &[(&str, String)]) -> Labels {
+pub(super) fn labels(pairs: &[(&str, String)]) -> Labels {
     pairs.iter().map(|(key, value)| (Arc::from(*key), Arc::from(value.as_str()))).collect()
 }
 
@@ -52,8 +58,14 @@ impl Story {
             nowhere: 0,
             unknown: 0,
             remedies: 0,
+            violations: 0,
+            promised: 0,
+            promises_one_in: 200,
+            is_crowded: false,
         };
         story.rules = story.some_rules();
+        story.promises_one_in = [10, 200, 200][story.below(3)];
+        story.is_crowded = story.one_in(2);
         for number in 0..NODES {
             story.put_node(number);
         }
@@ -66,6 +78,10 @@ impl Story {
 
     pub fn below(&mut self, bound: usize) -> usize {
         self.random.below(bound)
+    }
+
+    pub fn has_many_promises(&self) -> bool {
+        self.promises_one_in < 100
     }
 
     pub fn one_in(&mut self, bound: usize) -> bool {
@@ -204,7 +220,7 @@ impl Story {
     }
 
     fn some_shape(&mut self) -> Shape {
-        let cpu = [0, 100, 300, 700][self.below(4)];
+        let cpu = [0, 100, 300, 700, 900, 900][self.below(if self.is_crowded { 6 } else { 4 })];
         let memory = [0, 64 << 20, 400 << 20][self.below(3)];
         let mut it = shape(cpu, memory);
         it.labels = labels(&[("app", format!("a{}", self.below(3)))]);
@@ -292,13 +308,17 @@ impl Story {
             pod.requests.held.cpu_milli = i64::MAX - 5;
         }
         let node = Some(NodeName::new(&format!("n{}", self.below(NODES + 1))));
-        if self.one_in(200) {
+        if self.one_in(self.promises_one_in) {
             pod.nominated_node = node;
         } else {
             pod.node = node;
         }
+        if self.one_in(2) {
+            pod.started_at_unix_s = Some(i64::try_from(self.below(4)).unwrap());
+        }
         if self.one_in(6) {
-            pod.deletion = Deletion::Terminating;
+            let why = [Deletion::Terminating, Deletion::TerminatingByPreemption];
+            pod.deletion = why[self.below(2)];
         }
         let before = self.cluster.insert_pod(pod.clone());
         let change = Change::Pod { before: before.as_deref(), after: Some(&pod) };
@@ -349,7 +369,10 @@ impl Story {
                 let (place, kind) = (self.below(self.kinds.len()), self.some_kind());
                 self.kinds[place] = kind;
             }
-            5..10 => self.drop_pod(),
+            5 => self.change_budget(),
+            6 if self.one_in(2) => self.change_budget(),
+            7..10 if self.is_crowded && self.one_in(2) => self.put_pod(),
+            6..10 => self.drop_pod(),
             _ => self.put_pod(),
         }
     }
