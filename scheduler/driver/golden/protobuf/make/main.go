@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -31,7 +32,7 @@ func main() {
 		// The first says nothing at all.
 		Items: make([]corev1.Pod, 1),
 	}
-	for range 40 {
+	for range 60 {
 		var pod corev1.Pod
 		filler.Fill(&pod)
 		pods.Items = append(pods.Items, pod)
@@ -92,6 +93,15 @@ func filler() *randfill.Filler {
 				meta.Annotations = map[string]string{"note": "n", "corridoros.io/corridorRef": "a/b"}
 			}
 		},
+		func(term *corev1.NodeSelectorTerm, c randfill.Continue) {
+			c.Fill(&term.MatchExpressions)
+			term.MatchFields = make([]corev1.NodeSelectorRequirement, 1)
+			c.Fill(&term.MatchFields[0])
+		},
+		func(source *corev1.VolumeSource, c randfill.Continue) {
+			c.FillNoCustom(source)
+			keepOne(reflect.ValueOf(source).Elem(), c)
+		},
 		// Nobody asks for what is in these.
 		func(*corev1.SecurityContext, randfill.Continue) {},
 		func(*corev1.PodSecurityContext, randfill.Continue) {},
@@ -101,6 +111,25 @@ func filler() *randfill.Filler {
 		func(*corev1.ContainerState, randfill.Continue) {},
 		func(*corev1.ProjectedVolumeSource, randfill.Continue) {},
 	)
+}
+
+// A volume has one source.
+func keepOne(sources reflect.Value, c randfill.Continue) {
+	var filled []reflect.Value
+	for at := range sources.NumField() {
+		if field := sources.Field(at); !field.IsNil() {
+			filled = append(filled, field)
+		}
+	}
+	if len(filled) == 0 {
+		return
+	}
+	kept := c.Intn(len(filled))
+	for at, field := range filled {
+		if at != kept {
+			field.SetZero()
+		}
+	}
 }
 
 func write(folder, name string, list runtime.Object) {
