@@ -79,7 +79,7 @@ fn nodes_tell_the_same_in_protobuf_as_in_json() {
 fn no_field_that_is_read_is_missing_from_the_comparison() {
     let shown = |bytes: &[u8]| -> String {
         let page = Page::read(bytes).unwrap();
-        page.items().iter().map(|raw| format!("{}\n", raw.get())).collect()
+        page.items().iter().map(|raw| raw.get()).collect()
     };
     let (pods, nodes) = (shown(PODS.0), shown(NODES.0));
     for field in [

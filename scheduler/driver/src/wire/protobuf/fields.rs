@@ -38,16 +38,9 @@ impl<'a> Iterator for Fields<'a> {
         if self.rest.is_empty() {
             return None;
         }
-        match Field::first(self.rest) {
-            Ok((field, length)) => {
-                self.rest = &self.rest[length..];
-                Some(Ok(field))
-            }
-            Err(_) => {
-                self.rest = &[];
-                Some(Err(Malformed))
-            }
-        }
+        let first = Field::first(self.rest);
+        self.rest = first.map_or(&[], |(_, length)| &self.rest[length..]);
+        Some(first.map(|(field, _)| field).map_err(|_| Malformed))
     }
 }
 
