@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::{self, StreamExt as _};
-use http::header::{CONNECTION, HOST, TRANSFER_ENCODING};
+use http::header::{ACCEPT, CONNECTION, HOST, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
@@ -35,6 +35,8 @@ use crate::error::{Doing as _, Error, Result};
 /// Calls that were passed on before a kill are answered within moments.
 const QUIET_TIME_MAX: Duration = Duration::from_secs(30);
 const QUIET_POLL_EVERY: Duration = Duration::from_millis(2);
+
+const PROTOBUF: &[u8] = b"application/vnd.kubernetes.protobuf";
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 type ReplyBody = UnsyncBoxBody<Bytes, BoxError>;
@@ -248,6 +250,10 @@ impl Passage {
         let mut headers = head.headers;
         for of_one_connection in [HOST, CONNECTION, TRANSFER_ENCODING] {
             headers.remove(of_one_connection);
+        }
+        // Gates look at JSON, line by line. The scheduler asks for protobuf and takes either.
+        if headers.get(ACCEPT).is_some_and(|accept| accept.as_bytes().starts_with(PROTOBUF)) {
+            headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         }
         let call = Arc::new(Call {
             server: self.server,

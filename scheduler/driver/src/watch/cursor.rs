@@ -1,7 +1,7 @@
 //! Where we are in following one resource, without I/O.
 //!
 //! ```text
-//!           initial events end, or last page
+//!           list or initial events end, or last page
 //!  Listing ─────────────────────────────────▶ Watching ──┐ ended, or broke: from where it was
 //!     ▲ ▲                                        │  ▲    │
 //!     │ └── broke in the middle ─┐               │  └────┘
@@ -13,6 +13,8 @@ use std::time::Duration;
 /// What to ask the API server next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Ask {
+    /// Everything there is, in one answer.
+    List,
     /// A watch that begins with everything there is.
     Stream,
     /// A page of a list; the first if there is no token.
@@ -35,6 +37,8 @@ pub(super) enum Break {
     NotServed,
     /// The server does not know how to begin a watch with everything there is.
     NoStreams,
+    /// The server answers in JSON, of which one answer should not be everything there is.
+    NoProtobuf,
     /// Anything else.
     Failed,
 }
@@ -42,6 +46,7 @@ pub(super) enum Break {
 #[derive(Debug)]
 pub(super) struct Cursor {
     position: Position,
+    has_protobuf: bool,
     has_streams: bool,
     pause: Duration,
     /// Whether the present answer has brought anything.
@@ -50,6 +55,7 @@ pub(super) struct Cursor {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Position {
+    Listing,
     Streaming,
     Paging { token: Option<String> },
     Watching { from: String },
@@ -60,9 +66,12 @@ const PAUSE_MAX: Duration = Duration::from_secs(3);
 const PAUSE_FIRST: Duration = Duration::from_millis(100);
 
 impl Cursor {
-    pub fn new() -> Self {
+    /// A list in protobuf is the cheapest answer for the server, and is read while it comes. JSON is read object by
+    /// object only in a stream.
+    pub fn new(has_protobuf: bool) -> Self {
         Self {
-            position: Position::Streaming,
+            position: if has_protobuf { Position::Listing } else { Position::Streaming },
+            has_protobuf,
             has_streams: true,
             pause: PAUSE_FIRST,
             brought: false,
@@ -73,6 +82,7 @@ impl Cursor {
     pub fn ask(&mut self) -> (Ask, bool) {
         self.brought = false;
         match &self.position {
+            Position::Listing => (Ask::List, true),
             Position::Streaming => (Ask::Stream, true),
             Position::Paging { token } => (Ask::Page { token: token.clone() }, token.is_none()),
             Position::Watching { from } => (Ask::Watch { from: from.clone() }, false),
@@ -111,9 +121,10 @@ impl Cursor {
             Break::Ended if self.brought && self.is_watching() => return Duration::ZERO,
             // A quiet one lasts for seconds; one that ends at once must not be asked for at once.
             Break::Ended if self.is_watching() => return PAUSE_FIRST,
-            Break::NoStreams => {
-                self.has_streams = false;
-                self.start_over();
+            Break::NoStreams | Break::NoProtobuf => {
+                self.has_streams &= why != Break::NoStreams;
+                self.has_protobuf &= why != Break::NoProtobuf;
+                self.position = self.piece_by_piece();
                 return Duration::ZERO;
             }
             Break::Failed if self.is_watching() => {}
@@ -129,8 +140,14 @@ impl Cursor {
     }
 
     fn start_over(&mut self) {
-        self.position =
-            if self.has_streams { Position::Streaming } else { Position::Paging { token: None } };
+        // There may be too much for the time that the server gives one answer: a list that broke is not asked for
+        // twice in a row.
+        let lists = self.has_protobuf && self.position != Position::Listing;
+        self.position = if lists { Position::Listing } else { self.piece_by_piece() };
+    }
+
+    fn piece_by_piece(&self) -> Position {
+        if self.has_streams { Position::Streaming } else { Position::Paging { token: None } }
     }
 }
 
@@ -148,7 +165,7 @@ mod tests {
 
     /// One that watches from version 5.
     fn watching() -> Cursor {
-        let mut cursor = Cursor::new();
+        let mut cursor = Cursor::new(false);
         cursor.ask();
         cursor.listed("5".to_owned());
         cursor
@@ -187,8 +204,34 @@ mod tests {
     }
 
     #[test]
+    fn in_protobuf_everything_is_listed_at_once_unless_that_broke() {
+        let mut cursor = Cursor::new(true);
+        assert_eq!(cursor.ask(), (Ask::List, true));
+        assert_eq!(cursor.broke(Break::Failed), PAUSE_FIRST);
+        assert_eq!(cursor.ask(), (Ask::Stream, true), "perhaps it is too much at once");
+        assert_eq!(cursor.broke(Break::NoStreams), Duration::ZERO);
+        assert_eq!(cursor.ask(), page(None), "and not the list again");
+        cursor.broke(Break::Failed);
+        assert_eq!(cursor.ask(), (Ask::List, true));
+        assert!(cursor.page_ended("4".to_owned(), None));
+        assert_eq!(cursor.ask(), watch("4"));
+        cursor.broke(Break::TooOld);
+        assert_eq!(cursor.ask(), (Ask::List, true));
+    }
+
+    #[test]
+    fn a_server_without_protobuf_is_asked_for_a_stream() {
+        let mut cursor = Cursor::new(true);
+        cursor.ask();
+        assert_eq!(cursor.broke(Break::NoProtobuf), Duration::ZERO);
+        assert_eq!(cursor.ask(), (Ask::Stream, true));
+        cursor.broke(Break::Failed);
+        assert_eq!(cursor.ask(), (Ask::Stream, true), "it need not be told twice");
+    }
+
+    #[test]
     fn a_list_that_breaks_begins_again_and_pauses_grow() {
-        let mut cursor = Cursor::new();
+        let mut cursor = Cursor::new(false);
         let mut pauses = Vec::new();
         for why in [
             Break::Failed,

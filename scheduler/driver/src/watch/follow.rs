@@ -3,18 +3,21 @@
 use std::time::Duration;
 
 use futures::StreamExt;
+use http::header::ACCEPT;
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
+use kube::Client;
 use kube::client::Body;
-use kube::{Client, Resource};
-use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::Sender;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, info, warn};
 
 use super::News;
+use super::binary::read_error;
 use super::cursor::{Ask, Break, Cursor};
-use super::frames::{Frame, Lines, Notice, Page, read};
+use super::frames::{Notice, Page, read};
+use super::told::{Answer, Read, Told, accepted, is_protobuf};
+use crate::wire::Wire;
 
 /// The API server ends each watch after this long, and we go on from there …
 const WATCH_SECONDS: u32 = 25;
@@ -37,17 +40,17 @@ pub(super) struct Follower<K, T, W> {
 /// Nobody listens any more.
 struct Deaf;
 
-type Told = Result<(), Deaf>;
+type Heard = Result<(), Deaf>;
 
 impl<K, T, W> Follower<K, T, W>
 where
-    K: Resource<DynamicType = ()> + DeserializeOwned + Send,
+    K: Wire,
     T: Send,
     W: Fn(News<K>) -> T + Send + Sync,
 {
     pub async fn run(self) {
         let resource = K::plural(&()).into_owned();
-        let (mut cursor, mut was_absent) = (Cursor::new(), false);
+        let (mut cursor, mut was_absent) = (Cursor::new(K::FROM_PROTOBUF.is_some()), false);
         loop {
             let (ask, begins) = cursor.ask();
             debug!(resource, ?ask, "asking");
@@ -57,7 +60,7 @@ where
                 continue;
             };
             let news = match why {
-                Break::Ended | Break::NoStreams => None,
+                Break::Ended | Break::NoStreams | Break::NoProtobuf => None,
                 Break::NotServed => {
                     if !std::mem::replace(&mut was_absent, true) {
                         info!(resource, "not installed; Pods that refer to it will wait");
@@ -82,7 +85,7 @@ where
         }
     }
 
-    async fn tell(&self, news: News<K>) -> Told {
+    async fn tell(&self, news: News<K>) -> Heard {
         self.sender.send((self.wrap)(news)).await.map_err(|_| Deaf)
     }
 
@@ -97,12 +100,16 @@ where
             Ok(reply) => reply,
             Err(broke) => return Ok(Err(broke)),
         };
+        let answer = Answer::to(ask, reply.headers());
+        if answer.is_none() && *ask == Ask::List {
+            return Ok(Err((Break::NoProtobuf, String::new())));
+        }
         if begins {
             self.tell(News::ListBegins).await?;
         }
-        match ask {
-            Ask::Page { .. } => self.take_page(cursor, reply).await,
-            Ask::Stream | Ask::Watch { .. } => self.take_frames(cursor, reply).await,
+        match answer {
+            Some(answer) => self.take_pieces(cursor, reply, answer).await,
+            None => self.take_page(cursor, reply).await,
         }
     }
 
@@ -110,6 +117,7 @@ where
         let failed = |why: String| (Break::Failed, why);
         let path = K::url_path(&(), self.namespace);
         let request = Request::get(format!("{path}?{}", query(ask)))
+            .header(ACCEPT, accepted::<K>())
             .body(Body::empty())
             .map_err(|error| failed(error.to_string()))?;
         let reply = match timeout(SILENCE_MAX, self.client.send(request)).await {
@@ -121,7 +129,9 @@ where
         if status.is_success() {
             return Ok(reply);
         }
+        let in_protobuf = is_protobuf(reply.headers());
         let notice: Notice = match timeout(SILENCE_MAX, reply.into_body().collect()).await {
+            Ok(Ok(body)) if in_protobuf => read_error(&body.to_bytes()),
             Ok(Ok(body)) => serde_json::from_slice(&body.to_bytes()).unwrap_or_default(),
             Ok(Err(_)) | Err(_) => Notice::default(),
         };
@@ -130,7 +140,7 @@ where
             (Ask::Stream, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY) => {
                 Break::NoStreams
             }
-            (Ask::Stream | Ask::Page { .. }, StatusCode::NOT_FOUND) => Break::NotServed,
+            (Ask::List | Ask::Stream | Ask::Page { .. }, StatusCode::NOT_FOUND) => Break::NotServed,
             _ => Break::Failed,
         };
         Err((why, format!("{status}: {}", notice.message)))
@@ -152,21 +162,26 @@ where
             Err(error) => return failed(format!("no list: {error}")),
         };
         for raw in page.items() {
-            self.tell(read(raw).map_or_else(News::Unreadable, seen)).await?;
+            self.tell(seen(read(raw))).await?;
         }
-        if cursor.page_ended(page.version().to_owned(), page.token().map(str::to_owned)) {
-            self.tell(News::ListEnds).await?;
-        }
+        self.end_page(cursor, page.version().to_owned(), page.token().map(str::to_owned)).await?;
         Ok(Ok(()))
     }
 
-    async fn take_frames(
+    async fn end_page(&self, cursor: &mut Cursor, version: String, token: Option<String>) -> Heard {
+        if cursor.page_ended(version, token) {
+            self.tell(News::ListEnds).await?;
+        }
+        Ok(())
+    }
+
+    async fn take_pieces(
         &self,
         cursor: &mut Cursor,
         reply: Response<Body>,
+        mut answer: Answer<K>,
     ) -> Result<Result<(), (Break, String)>, Deaf> {
         let mut chunks = reply.into_body().into_data_stream();
-        let mut lines = Lines::default();
         loop {
             let chunk = match timeout(SILENCE_MAX, chunks.next()).await {
                 Ok(Some(Ok(chunk))) => chunk,
@@ -174,11 +189,11 @@ where
                 Ok(None) => return Ok(Err((Break::Ended, String::new()))),
                 Err(_) => return Ok(Err((Break::Failed, format!("silent for {SILENCE_MAX:?}")))),
             };
-            if let Err(error) = lines.feed(&chunk) {
+            if let Err(error) = answer.feed(&chunk) {
                 return Ok(Err((Break::Failed, error.to_string())));
             }
-            while let Some(line) = lines.next() {
-                match self.take_frame(cursor, line).await? {
+            while let Some(piece) = answer.next() {
+                match self.take_piece(cursor, piece).await? {
                     Step::Next => {}
                     Step::Listed => return Ok(Ok(())),
                     Step::Broke(why, told) => return Ok(Err((why, told))),
@@ -187,30 +202,30 @@ where
         }
     }
 
-    async fn take_frame(&self, cursor: &mut Cursor, line: &[u8]) -> Result<Step, Deaf> {
-        let frame: Frame<'_> = match serde_json::from_slice(line) {
-            Ok(frame) => frame,
-            Err(error) => return Ok(Step::Broke(Break::Failed, format!("no event: {error}"))),
-        };
-        let is_gone = match frame.kind {
-            "ADDED" | "MODIFIED" => false,
-            "DELETED" => true,
-            "BOOKMARK" => return self.take_bookmark(cursor, &Notice::read(frame.object)).await,
-            _ => {
-                let notice = Notice::read(frame.object);
+    async fn take_piece(
+        &self,
+        cursor: &mut Cursor,
+        piece: Result<Told<K>, String>,
+    ) -> Result<Step, Deaf> {
+        let (news, version) = match piece {
+            Ok(Told::Seen(object)) => {
+                let version = version(&object);
+                (seen(object), version)
+            }
+            Ok(Told::Gone(object)) => {
+                let version = version(&object);
+                (gone(object), version)
+            }
+            Ok(Told::Bookmark(notice)) => return self.take_bookmark(cursor, &notice).await,
+            Ok(Told::ListEnds { version, token }) => {
+                self.end_page(cursor, version, token).await?;
+                return Ok(Step::Listed);
+            }
+            Ok(Told::Error(notice)) => {
                 let why = if notice.code == 410 { Break::TooOld } else { Break::Failed };
                 return Ok(Step::Broke(why, format!("{}: {}", notice.code, notice.message)));
             }
-        };
-        let (news, version) = match read::<K>(frame.object) {
-            Ok(object) => {
-                let version = object.meta().resource_version.clone();
-                (if is_gone { News::Gone(Box::new(object)) } else { seen(object) }, version)
-            }
-            Err(left) => {
-                let version = left.metadata.resource_version.clone();
-                (if is_gone { News::UnreadableGone(left) } else { News::Unreadable(left) }, version)
-            }
+            Err(why) => return Ok(Step::Broke(Break::Failed, why)),
         };
         self.tell(news).await?;
         cursor.brought(version.as_deref());
@@ -232,19 +247,32 @@ where
 
 enum Step {
     Next,
-    /// Everything there is has come: a watch goes on from there.
+    /// All that was asked for has come: a watch, or the next page, goes on from there.
     Listed,
     Broke(Break, String),
 }
 
-fn seen<K>(object: K) -> News<K> {
-    News::Seen(Box::new(object))
+fn version<K: Wire>(object: &Read<K>) -> Option<String> {
+    let meta = match object {
+        Ok(object) => object.meta(),
+        Err(left) => &left.metadata,
+    };
+    meta.resource_version.clone()
+}
+
+fn seen<K>(object: Read<K>) -> News<K> {
+    object.map_or_else(News::Unreadable, |object| News::Seen(Box::new(object)))
+}
+
+fn gone<K>(object: Read<K>) -> News<K> {
+    object.map_or_else(News::UnreadableGone, |object| News::Gone(Box::new(object)))
 }
 
 fn query(ask: &Ask) -> String {
     const WATCH: &str = "watch=true&allowWatchBookmarks=true";
     match ask {
-        // No resourceVersion: as of now, not as of some cache.
+        // No resourceVersion, here and below: as of now, not as of some cache.
+        Ask::List => String::new(),
         Ask::Stream => format!(
             "{WATCH}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&\
              timeoutSeconds={STREAM_SECONDS}"

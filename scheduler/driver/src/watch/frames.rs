@@ -1,14 +1,15 @@
 //! Bytes from the API server, made into objects one by one: one that cannot be read harms no other.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// A line of a watch, or a page, that is longer than this is no answer to our question: an object has at
-/// most 3 MiB, and a page is asked for by number.
-const LINE_BYTES_MAX: usize = 16 << 20;
+/// A piece of an answer that is longer than this is no answer to our question: an object has at most 3 MiB.
+const PIECE_BYTES_MAX: usize = 16 << 20;
 
 /// An object that could not be read, as far as it could.
 #[derive(Clone, Debug, Default)]
@@ -61,10 +62,18 @@ pub(super) struct Notice {
 #[serde(rename_all = "camelCase", default)]
 struct NoticeMeta {
     resource_version: String,
-    annotations: std::collections::BTreeMap<String, String>,
+    annotations: BTreeMap<String, String>,
 }
 
 impl Notice {
+    pub fn of_error(code: u16, message: String) -> Self {
+        Self { code, message, ..Self::default() }
+    }
+
+    pub fn of_bookmark(resource_version: String, annotations: BTreeMap<String, String>) -> Self {
+        Self { metadata: NoticeMeta { resource_version, annotations }, ..Self::default() }
+    }
+
     pub fn read(raw: &RawValue) -> Self {
         serde_json::from_str(raw.get()).unwrap_or_default()
     }
@@ -126,17 +135,21 @@ pub(super) struct Lines {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("a line is longer than {LINE_BYTES_MAX} bytes")]
+#[error("a piece of the answer is longer than {PIECE_BYTES_MAX} bytes")]
 pub(super) struct TooLong;
+
+impl TooLong {
+    pub fn check(bytes: usize) -> Result<(), Self> {
+        if bytes > PIECE_BYTES_MAX { Err(Self) } else { Ok(()) }
+    }
+}
 
 impl Lines {
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
         self.bytes.drain(..self.start);
         self.searched -= self.start;
         self.start = 0;
-        if self.bytes.len() + bytes.len() > LINE_BYTES_MAX {
-            return Err(TooLong);
-        }
+        TooLong::check(self.bytes.len() + bytes.len())?;
         self.bytes.extend_from_slice(bytes);
         Ok(())
     }
@@ -177,7 +190,7 @@ mod tests {
             assert_eq!(seen, ["one", "two two", "", "four"], "{size}");
         }
         let mut lines = Lines::default();
-        assert!(lines.feed(&vec![b'x'; LINE_BYTES_MAX]).is_ok());
+        assert!(lines.feed(&vec![b'x'; PIECE_BYTES_MAX]).is_ok());
         assert!(lines.feed(b"x").is_err());
     }
 

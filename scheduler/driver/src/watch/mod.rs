@@ -1,15 +1,19 @@
 //! Watches: each resource is listed, then followed, and listed again when that breaks.
 //!
-//! [`cursor`] says what to ask next (no I/O), [`frames`] reads answers object by object, [`follow`] asks.
+//! [`cursor`] says what to ask next (no I/O), [`told`] reads answers object by object, whether they are written in
+//! JSON ([`frames`]) or protobuf ([`binary`]), [`follow`] asks.
 
+mod binary;
 mod cursor;
 mod follow;
 mod frames;
+#[cfg(test)]
+mod golden_tests;
+mod told;
 
 use std::marker::PhantomData;
 
-use kube::{Client, Resource};
-use serde::de::DeserializeOwned;
+use kube::Client;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::Sender;
 use tokio::task::JoinSet;
@@ -17,8 +21,8 @@ use tokio::task::JoinSet;
 pub(crate) use frames::{Page, Unreadable, read};
 
 use crate::wire::{
-    WireBudget, WireBundle, WireCorridor, WireLease, WireNamespace, WireNode, WirePod, WirePolicy,
-    WireReplicaSet, WireReplicationController, WireService, WireStatefulSet,
+    Wire, WireBudget, WireBundle, WireCorridor, WireLease, WireNamespace, WireNode, WirePod,
+    WirePolicy, WireReplicaSet, WireReplicationController, WireService, WireStatefulSet,
 };
 use follow::Follower;
 
@@ -90,7 +94,7 @@ fn everywhere<K, T>(
     sender: &Sender<T>,
     wrap: fn(News<K>) -> WatchNews,
 ) where
-    K: Resource<DynamicType = ()> + DeserializeOwned + Send + 'static,
+    K: Wire,
     T: From<WatchNews> + Send + 'static,
 {
     within(watches, reading, sender, None, wrap);
@@ -103,7 +107,7 @@ fn within<K, T>(
     namespace: Option<&'static str>,
     wrap: fn(News<K>) -> WatchNews,
 ) where
-    K: Resource<DynamicType = ()> + DeserializeOwned + Send + 'static,
+    K: Wire,
     T: From<WatchNews> + Send + 'static,
 {
     let follower = Follower {

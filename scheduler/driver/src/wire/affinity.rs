@@ -3,7 +3,7 @@ use serde::Deserialize;
 use super::absent::null_as_default;
 use super::{WireRequirement, WireSelector};
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct WireAffinity {
     #[serde(rename = "nodeAffinity")]
@@ -14,7 +14,7 @@ pub(crate) struct WireAffinity {
     pub pod_anti: WirePodAffinity,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct WireNodeAffinity {
     #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution")]
@@ -23,21 +23,21 @@ pub(crate) struct WireNodeAffinity {
     pub preferred: Vec<WirePreferredNodeTerm>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WireNodeSelector {
     #[serde(deserialize_with = "null_as_default")]
     pub node_selector_terms: Vec<WireNodeSelectorTerm>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WireNodeSelectorTerm {
     pub match_expressions: Vec<WireRequirement>,
     pub match_fields: Vec<WireRequirement>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct WirePreferredNodeTerm {
     pub weight: i32,
@@ -45,7 +45,7 @@ pub(crate) struct WirePreferredNodeTerm {
 }
 
 /// `podAffinity` or `podAntiAffinity`: they have the same form.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct WirePodAffinity {
     #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution")]
@@ -56,7 +56,7 @@ pub(crate) struct WirePodAffinity {
 
 /// Without `matchLabelKeys` and `mismatchLabelKeys`: the API server has merged them into the
 /// selector when the Pod was created.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WirePodTerm {
     pub topology_key: String,
@@ -65,7 +65,7 @@ pub(crate) struct WirePodTerm {
     pub namespace_selector: Option<WireSelector>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WireWeightedPodTerm {
     pub weight: i32,

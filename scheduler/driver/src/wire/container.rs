@@ -4,7 +4,7 @@ use std::fmt;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WireContainer {
     pub name: String,
@@ -22,14 +22,14 @@ impl WireContainer {
     }
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct WireResourceLists {
     pub requests: BTreeMap<String, String>,
 }
 
 /// With `hostNetwork` the API server has made container ports host ports.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WirePort {
     pub host_port: i32,
@@ -38,14 +38,14 @@ pub(crate) struct WirePort {
     pub protocol: String,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct WireRestartRule {
     pub action: String,
 }
 
 /// What the kubelet has admitted and applied; differs from the spec during a resize.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WireContainerStatus {
     pub name: String,
@@ -54,7 +54,7 @@ pub(crate) struct WireContainerStatus {
 }
 
 /// Which fields a volume has, without what is in them, and the image it mounts if it does.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct WireVolume {
     pub fields: Vec<String>,
     pub image: Option<String>,

@@ -7,22 +7,22 @@ use super::owned_fields::OwnedFields;
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct SlimMeta {
-    name: Option<String>,
-    namespace: Option<String>,
-    uid: Option<String>,
-    resource_version: Option<String>,
-    generation: Option<i64>,
-    creation_timestamp: Option<Time>,
-    deletion_timestamp: Option<Time>,
-    labels: Option<BTreeMap<String, String>>,
-    annotations: Option<BTreeMap<String, String>>,
-    owner_references: Vec<OwnerReference>,
-    managed_fields: OwnedFields,
+pub(super) struct SlimMeta {
+    pub name: Option<String>,
+    pub namespace: Option<String>,
+    pub uid: Option<String>,
+    pub resource_version: Option<String>,
+    pub generation: Option<i64>,
+    pub creation_timestamp: Option<Time>,
+    pub deletion_timestamp: Option<Time>,
+    pub labels: Option<BTreeMap<String, String>>,
+    pub annotations: Option<BTreeMap<String, String>>,
+    pub owner_references: Vec<OwnerReference>,
+    pub managed_fields: OwnedFields,
 }
 
 impl SlimMeta {
-    fn into_meta(self) -> ObjectMeta {
+    pub fn into_meta(self) -> ObjectMeta {
         let ours = |annotations: BTreeMap<String, String>| {
             annotations.into_iter().filter(|(key, _)| key.starts_with(OUR_PREFIX)).collect()
         };

@@ -3,6 +3,8 @@
 //!
 //! Never write one of these back: the skipped fields would be lost.
 
+pub(crate) mod protobuf;
+
 mod absent;
 mod affinity;
 mod budget;
@@ -21,6 +23,8 @@ mod policy;
 mod selector;
 mod service;
 mod spread;
+
+use serde::de::DeserializeOwned;
 
 pub(crate) use affinity::{
     WireAffinity, WireNodeAffinity, WireNodeSelectorTerm, WirePodAffinity, WirePodTerm,
@@ -41,6 +45,44 @@ pub(crate) use policy::WirePolicy;
 pub(crate) use selector::{WireRequirement, WireSelector};
 pub(crate) use service::WireService;
 pub(crate) use spread::WireSpreadConstraint;
+
+/// An object that is listed and watched.
+pub(crate) trait Wire:
+    kube::Resource<DynamicType = ()> + DeserializeOwned + Send + 'static
+{
+    /// None: JSON is asked for. Of CRDs there is nothing else.
+    const FROM_PROTOBUF: Option<FromProtobuf<Self>> = None;
+}
+
+pub(crate) type FromProtobuf<K> = fn(&[u8]) -> Result<K, prost::DecodeError>;
+
+impl Wire for WirePod {
+    const FROM_PROTOBUF: Option<FromProtobuf<Self>> = Some(protobuf::pod);
+}
+
+impl Wire for WireNode {
+    const FROM_PROTOBUF: Option<FromProtobuf<Self>> = Some(protobuf::node);
+}
+
+/// Those of which there are few.
+macro_rules! only_json {
+    ($($type:ty),+ $(,)?) => {
+        $(impl Wire for $type {})+
+    };
+}
+
+only_json!(
+    WireBudget,
+    WireBundle,
+    WireCorridor,
+    WireLease,
+    WireNamespace,
+    WirePolicy,
+    WireReplicaSet,
+    WireReplicationController,
+    WireService,
+    WireStatefulSet,
+);
 
 /// Implements `kube::Resource`, so that kube's watcher can fetch the type.
 macro_rules! kube_resource {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::absent::null_as_default;
 use super::{kube_resource, meta};
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct WireNode {
     #[serde(deserialize_with = "meta::with_labels")]
@@ -16,14 +16,14 @@ pub(crate) struct WireNode {
     pub status: WireNodeStatus,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct WireNodeSpec {
     pub unschedulable: bool,
     pub taints: Vec<WireTaint>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct WireTaint {
     pub key: String,
@@ -31,7 +31,7 @@ pub(crate) struct WireTaint {
     pub effect: String,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WireNodeStatus {
     pub allocatable: BTreeMap<String, String>,
@@ -39,7 +39,7 @@ pub(crate) struct WireNodeStatus {
     pub declared_features: Vec<String>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WireNodeImage {
     /// The kubelet writes `null` for an image that has lost its names.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crds::annotations::RESULTS;
+use memchr::memmem;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
@@ -12,6 +13,24 @@ use serde::{Deserialize, Deserializer};
 pub(super) struct OwnedFields {
     pub names_a_result: bool,
 }
+
+impl OwnedFields {
+    /// Of the JSON of one entry's `fieldsV1`.
+    pub fn entry_names_a_result(fields: &[u8]) -> bool {
+        might_name_a_result(fields)
+            && serde_json::from_slice::<Fields>(fields)
+                .is_ok_and(|fields| fields.metadata.annotations.0)
+    }
+}
+
+/// Most entries need not be read: they do not name our annotations, neither in plain nor in other letters.
+fn might_name_a_result(fields: &[u8]) -> bool {
+    const ESCAPED: &[u8] = b"\\u";
+    memmem::find(fields, DOMAIN).is_some() || memmem::find(fields, ESCAPED).is_some()
+}
+
+/// Of all result annotations. Without the slash behind it, which may be escaped.
+const DOMAIN: &[u8] = b"corridoros.io";
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -111,5 +130,20 @@ mod tests {
         assert!(names_a_result(json!([entry("f:corridoros.io/leader")])));
         assert!(!names_a_result(json!([entry("f:corridoros.io/corridorRef"), {}])));
         assert!(!names_a_result(json!([])) && !names_a_result(Value::Null));
+    }
+
+    #[test]
+    fn the_json_of_one_entry_tells_the_same_however_it_is_written() {
+        for result in RESULTS {
+            assert!(result.as_bytes().starts_with(DOMAIN));
+        }
+        let names = |annotation: &str| {
+            let fields = format!(r#"{{"f:metadata":{{"f:annotations":{{"{annotation}":{{}}}}}}}}"#);
+            OwnedFields::entry_names_a_result(fields.as_bytes())
+        };
+        assert!(names("f:corridoros.io/grant") && names(r"f:corridoros.io\/grant"));
+        assert!(names(r"f:\u0063orridoros.io/grant") && names(r"\u0066:corridoros.io/grant"));
+        assert!(!names("f:corridoros.io/corridorRef") && !names("f:note"));
+        assert!(!OwnedFields::entry_names_a_result(b""));
     }
 }

@@ -11,7 +11,7 @@ use super::{
     WireVolume, kube_resource, meta,
 };
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct WirePod {
     #[serde(deserialize_with = "meta::of_pod")]
@@ -20,7 +20,7 @@ pub(crate) struct WirePod {
     pub status: WirePodStatus,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WirePodSpec {
     pub scheduler_name: String,
@@ -46,7 +46,7 @@ pub(crate) struct WirePodSpec {
     pub active_deadline_seconds: Option<i64>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct WireToleration {
     pub key: String,
@@ -55,13 +55,13 @@ pub(crate) struct WireToleration {
     pub effect: String,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct WireSchedulingGate {
     pub name: String,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WirePodStatus {
     pub phase: String,
@@ -85,7 +85,7 @@ impl WirePodStatus {
     }
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct WireCondition {
     #[serde(rename = "type")]

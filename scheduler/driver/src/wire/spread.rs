@@ -2,7 +2,7 @@ use serde::Deserialize;
 
 use super::WireSelector;
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WireSpreadConstraint {
     pub max_skew: i32,

@@ -1,0 +1,198 @@
+//! The same Pods and Nodes in JSON and in protobuf, both as Kubernetes writes them, tell the same. How the files
+//! in `golden/protobuf` were made says its README.
+
+use std::fmt::Debug;
+
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue};
+use serde_json::Value;
+
+use super::cursor::Ask;
+use super::frames::{Notice, Page, read};
+use super::told::{Answer, Told};
+use crate::wire::{Wire, WireNode, WirePod};
+
+const PODS: (&[u8], &[u8]) = (
+    include_bytes!("../../golden/protobuf/pods.json"),
+    include_bytes!("../../golden/protobuf/pods.pb"),
+);
+const NODES: (&[u8], &[u8]) = (
+    include_bytes!("../../golden/protobuf/nodes.json"),
+    include_bytes!("../../golden/protobuf/nodes.pb"),
+);
+const EVENTS: (&[u8], &[u8]) = (
+    include_bytes!("../../golden/protobuf/events.json"),
+    include_bytes!("../../golden/protobuf/events.pb"),
+);
+
+fn answer<K: Wire>(ask: &Ask, content_type: &'static str) -> Option<Answer<K>> {
+    let headers = [(CONTENT_TYPE, HeaderValue::from_static(content_type))];
+    Answer::to(ask, &HeaderMap::from_iter(headers))
+}
+
+/// What comes of these bytes when they come in chunks of this size.
+fn told<K: Wire>(mut answer: Answer<K>, bytes: &[u8], chunk: usize) -> Vec<Told<K>> {
+    let mut all = Vec::new();
+    for bytes in bytes.chunks(chunk) {
+        answer.feed(bytes).unwrap();
+        while let Some(piece) = answer.next() {
+            all.push(piece.unwrap());
+        }
+    }
+    all
+}
+
+fn listed<K: Wire>(bytes: &[u8], chunk: usize) -> Vec<Told<K>> {
+    told(answer(&Ask::List, "application/vnd.kubernetes.protobuf").unwrap(), bytes, chunk)
+}
+
+fn assert_lists_agree<K: Wire + Debug + PartialEq>((json, binary): (&[u8], &[u8]), end: &str) {
+    let page = Page::read(json).unwrap();
+    for chunk in [1, 7, 1_000, binary.len()] {
+        let mut pieces = listed::<K>(binary, chunk);
+        let last = pieces.pop().unwrap();
+        assert!(
+            matches!(&last, Told::ListEnds { version, token }
+                if version == page.version() && version == end && token.as_deref() == page.token()),
+            "{last:?}"
+        );
+        assert_eq!(pieces.len(), page.items().len());
+        for (piece, raw) in pieces.into_iter().zip(page.items()) {
+            let Told::Seen(Ok(object)) = piece else { panic!("{piece:?}") };
+            assert_eq!(object, read::<K>(raw).unwrap(), "{raw}");
+        }
+    }
+}
+
+#[test]
+fn pods_tell_the_same_in_protobuf_as_in_json() {
+    assert_lists_agree::<WirePod>(PODS, "71");
+}
+
+#[test]
+fn nodes_tell_the_same_in_protobuf_as_in_json() {
+    assert_lists_agree::<WireNode>(NODES, "72");
+}
+
+/// Two forms that both tell nothing agree, too: each field must be there somewhere.
+#[test]
+fn no_field_that_is_read_is_missing_from_the_comparison() {
+    let shown = |bytes: &[u8]| -> String {
+        let page = Page::read(bytes).unwrap();
+        page.items().iter().map(|raw| raw.get()).collect()
+    };
+    let (pods, nodes) = (shown(PODS.0), shown(NODES.0));
+    for field in [
+        "uid resourceVersion generation deletionTimestamp labels annotations ownerReferences",
+        "controller managedFields schedulerName nodeName priority preemptionPolicy nodeSelector",
+        "tolerations initContainers overhead resources requests schedulingGates nodeAffinity",
+        "podAffinity podAntiAffinity nodeSelectorTerms matchExpressions matchFields preference",
+        "requiredDuringSchedulingIgnoredDuringExecution topologyKey namespaceSelector",
+        "preferredDuringSchedulingIgnoredDuringExecution matchLabels namespaces",
+        "topologySpreadConstraints minDomains nodeAffinityPolicy nodeTaintsPolicy matchLabelKeys",
+        "resourceClaims schedulingGroup volumes image hostNetwork hostUsers hostPort hostIP protocol",
+        "activeDeadlineSeconds restartPolicy restartPolicyRules nominatedNodeName startTime",
+        "conditions containerStatuses initContainerStatuses allocatedResources",
+    ]
+    .iter()
+    .flat_map(|fields| fields.split(' '))
+    {
+        assert!(pods.contains(&format!("\"{field}\":")), "no Pod has {field}");
+    }
+    for field in
+        "unschedulable taints allocatable images names sizeBytes declaredFeatures".split(' ')
+    {
+        assert!(nodes.contains(&format!("\"{field}\":")), "no Node has {field}");
+    }
+}
+
+fn shown(told: &Told<WirePod>) -> String {
+    let notice = |notice: &Notice| {
+        let ends = notice.ends_initial_events();
+        format!("{:?} {ends} {} {}", notice.version(), notice.code, notice.message)
+    };
+    match told {
+        Told::Bookmark(said) => format!("bookmark {}", notice(said)),
+        Told::Error(said) => format!("error {}", notice(said)),
+        told => format!("{told:?}"),
+    }
+}
+
+#[test]
+fn watches_tell_the_same_in_protobuf_as_in_json() {
+    let ask = Ask::Watch { from: "1".to_owned() };
+    let json = told(answer(&ask, "application/json").unwrap(), EVENTS.0, 1_000);
+    let json: Vec<String> = json.iter().map(shown).collect();
+    assert_eq!(json.len(), 6);
+    assert_eq!(json[4], r#"bookmark Some("73") true 0 "#);
+    assert_eq!(json[5], "error None false 410 too old");
+    for chunk in [1, 7, 1_000, EVENTS.1.len()] {
+        let binary = answer(&ask, "application/vnd.kubernetes.protobuf;stream=watch").unwrap();
+        let binary: Vec<String> = told(binary, EVENTS.1, chunk).iter().map(shown).collect();
+        assert_eq!(binary, json);
+    }
+}
+
+#[test]
+fn a_list_in_json_is_no_answer_that_is_read_while_it_comes() {
+    assert!(answer::<WirePod>(&Ask::List, "application/json").is_none());
+    assert!(answer::<WirePod>(&Ask::Page { token: None }, "application/json").is_none());
+}
+
+#[test]
+fn a_list_that_is_cut_off_does_not_end() {
+    for end in [3, 4, 30, PODS.1.len() / 2, PODS.1.len() - 40] {
+        let pieces = listed::<WirePod>(&PODS.1[..end], end);
+        assert!(pieces.iter().all(|piece| matches!(piece, Told::Seen(Ok(_)))), "{end}");
+    }
+}
+
+/// A field of a message: its number, and a value of this length.
+fn field(number: u8, value: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(value.len()).unwrap();
+    assert!(number < 16 && length < 128);
+    [&[number << 3 | 2, length], value].concat()
+}
+
+fn list_of(items: &[Vec<u8>]) -> Vec<u8> {
+    let items: Vec<u8> = items.iter().flat_map(|item| field(2, item)).collect();
+    [b"k8s\0".to_vec(), field(2, &[field(1, &field(2, b"9")), items].concat())].concat()
+}
+
+#[test]
+fn of_what_cannot_be_read_its_identity_and_place_are_left_and_the_others_come() {
+    let metadata = [(1, "p"), (3, "a"), (5, "u"), (6, "7")];
+    let metadata = metadata.iter().flat_map(|(number, text)| field(*number, text.as_bytes()));
+    // The name of the scheduler is no text.
+    let spec = [field(10, b"n1"), vec![0x9a, 0x01, 0x01, 0xff]].concat();
+    let bad = [field(1, &metadata.collect::<Vec<u8>>()), field(2, &spec)].concat();
+    let good = field(1, &field(1, b"q"));
+    let pieces = listed::<WirePod>(&list_of(&[bad, good]), 5);
+    let [Told::Seen(Err(left)), Told::Seen(Ok(good)), Told::ListEnds { .. }] = &pieces[..] else {
+        panic!("{pieces:?}")
+    };
+    let metadata = serde_json::to_value(&left.metadata).unwrap();
+    let expected: Value =
+        serde_json::json!({"name": "p", "namespace": "a", "uid": "u", "resourceVersion": "7"});
+    assert_eq!((metadata, left.node.as_deref()), (expected, Some("n1")));
+    assert!(left.why.contains("UTF-8"), "{}", left.why);
+    assert_eq!(good.metadata.name.as_deref(), Some("q"));
+}
+
+#[test]
+fn what_is_too_long_or_no_protobuf_is_refused_at_once() {
+    let refused = |mut answer: Answer<WirePod>, bytes: &[u8]| {
+        answer.feed(bytes).unwrap();
+        answer.next().unwrap().unwrap_err()
+    };
+    let list = || answer(&Ask::List, "application/vnd.kubernetes.protobuf").unwrap();
+    let watch = || answer(&Ask::Stream, "application/vnd.kubernetes.protobuf").unwrap();
+    assert!(refused(list(), b"{\"kind\"").contains("no list"));
+    // An item of 32 MiB, in a list of 64.
+    let long = b"k8s\0\x12\x80\x80\x80\x20\x12\x80\x80\x80\x10";
+    assert!(refused(list(), long).contains("longer"));
+    assert!(refused(list(), b"k8s\0\x12\x04\x12\x05hello").contains("no list"), "it goes beyond");
+    assert!(refused(list(), b"k8s\0\x12\x00").contains("no list"), "it has no version");
+    assert!(refused(watch(), &[0x7f, 0, 0, 0]).contains("longer"));
+    assert!(refused(watch(), &[0, 0, 0, 1, 0x0f]).contains("no event"));
+}
