@@ -66,8 +66,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(3);
 const PAUSE_FIRST: Duration = Duration::from_millis(100);
 
 impl Cursor {
-    /// A list in protobuf is the cheapest answer for the server, and is read while it comes. JSON is read object by
-    /// object only in a stream.
+    /// A list in protobuf is read while it comes. JSON is read object by object only in a stream.
     pub fn new(has_protobuf: bool) -> Self {
         Self {
             position: if has_protobuf { Position::Listing } else { Position::Streaming },
