@@ -4,9 +4,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use driver::Fence;
-use kube::client::ClientBuilder;
+use hyper_util::client::legacy::Client as Connections;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use kube::client::{Body, ClientBuilder, ConfigExt as _};
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
+use tower::util::{MapErr, option_layer};
+use tower::{BoxError, Layer as _};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -60,4 +65,25 @@ pub fn unfenced(config: &Config) -> Result<Client, ClientError> {
 pub fn fenced(config: &Config, fence: &Fence) -> Result<Client, ClientError> {
     let builder = ClientBuilder::try_from(config.clone()).map_err(ClientError::Client)?;
     Ok(builder.with_layer(fence).build())
+}
+
+/// For what the scheduler itself writes, a thousand times a second: nothing stands between a call and its connection but
+/// the fence and who we are. Each of its calls has a time-out of its own.
+pub fn writing(config: &Config, fence: &Fence) -> Result<Client, ClientError> {
+    if config.auth_info.exec.is_some() {
+        // Certificates that a program hands out end some time, and kube knows when.
+        return fenced(config, fence);
+    }
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    // Or a call now and then waits 40 ms for an acknowledgement that is put off.
+    tcp.set_nodelay(true);
+    let tls = config.rustls_https_connector_with_connector(tcp).map_err(ClientError::Client)?;
+    let connections: Connections<_, Body> = Connections::builder(TokioExecutor::new()).build(tls);
+    let connections = MapErr::new(connections, BoxError::from);
+    let headers = config.extra_headers_layer().map_err(ClientError::Client)?;
+    let identity = config.auth_layer().map_err(ClientError::Client)?;
+    let known = option_layer(identity).layer(headers.layer(connections));
+    let service = fence.layer(config.base_uri_layer().layer(known));
+    Ok(ClientBuilder::new(service, config.default_namespace.clone()).build())
 }

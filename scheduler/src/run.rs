@@ -91,7 +91,7 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     let tenure = candidacy.tenure.clone();
     // Deciding and writing on one thread; lists are read beside it.
     let own_thread = OwnThread::new().map_err(RunError::Thread)?;
-    let writing = own_thread.inside(|| client::fenced(&access, &candidacy.fence))?;
+    let writing = own_thread.inside(|| client::writing(&access, &candidacy.fence))?;
     let driver =
         Driver::new(client.clone(), tenure.clone(), config, metrics.clone(), health.clone())
             .writing_with(writing, Handle::current())

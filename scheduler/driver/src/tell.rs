@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use crds::Used;
 use engine::{Eviction, Held, ObjectUsed};
-use serde_json::Value;
 use tokio::time::sleep;
 use tracing::{info, warn};
 
-use crate::act::{self, EvictOutcome, EvictReport};
+use crate::act::{self, EventBody, EvictOutcome, EvictReport};
 use crate::clock::wall_clock;
 use crate::metrics::Metrics;
 use crate::run::{Driver, Input};
@@ -19,7 +18,7 @@ const ALARM_TRIES_MAX: u32 = 4;
 const ALARM_PAUSE: Duration = Duration::from_secs(2);
 
 impl Driver {
-    pub(crate) fn tell_event(&mut self, event: Value) {
+    pub(crate) fn tell_event(&mut self, event: EventBody) {
         self.slots.begin_write();
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();
@@ -31,7 +30,7 @@ impl Driver {
     }
 
     /// An Event that is told once and never comes again by itself: a call that fails is repeated.
-    pub(crate) fn tell_alarm(&mut self, event: Value) {
+    pub(crate) fn tell_alarm(&mut self, event: EventBody) {
         self.slots.begin_write();
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();

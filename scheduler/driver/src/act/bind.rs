@@ -7,12 +7,13 @@ use engine::Bind;
 use http::Method;
 use kube::Client;
 use model::ObjectKind;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 use tokio::time::{sleep, timeout};
 use tracing::warn;
 
-use super::{CALL_TIMEOUT, JSON, request};
+use super::{CALL_TIMEOUT, JSON, request, request_with};
 use crate::binding::{Binding, Next, Outcome, PostReply, ReadReply};
 use crate::election::is_not_leading;
 use crate::run::Input;
@@ -86,33 +87,58 @@ fn annotations(bind: &Bind, leader: Option<&str>) -> BTreeMap<&'static str, Stri
     annotations
 }
 
-fn body(bind: &Bind, annotations: &BTreeMap<&'static str, String>) -> Value {
-    let mut metadata = json!({
-        "namespace": &*bind.pod.namespace,
-        "name": &*bind.pod.name,
-        "uid": bind.uid.as_str(),
-    });
-    if let Some(version) = &bind.resource_version {
-        metadata["resourceVersion"] = json!(&**version);
-    }
-    if !annotations.is_empty() {
-        metadata["annotations"] = json!(annotations);
-    }
-    json!({
-        "apiVersion": "v1",
-        "kind": "Binding",
-        "metadata": metadata,
-        "target": {"apiVersion": "v1", "kind": "Node", "name": bind.node.as_str()},
-    })
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BindingBody<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    metadata: Metadata<'a>,
+    target: Target<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata<'a> {
+    namespace: &'a str,
+    name: &'a str,
+    uid: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_version: Option<&'a str>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    annotations: &'a BTreeMap<&'static str, String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Target<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    name: &'a str,
+}
+
+fn body(bind: &Bind, annotations: &BTreeMap<&'static str, String>) -> Vec<u8> {
+    let body = BindingBody {
+        api_version: "v1",
+        kind: "Binding",
+        metadata: Metadata {
+            namespace: &bind.pod.namespace,
+            name: &bind.pod.name,
+            uid: bind.uid.as_str(),
+            resource_version: bind.resource_version.as_deref(),
+            annotations,
+        },
+        target: Target { api_version: "v1", kind: "Node", name: bind.node.as_str() },
+    };
+    serde_json::to_vec(&body).unwrap_or_default()
 }
 
 fn pod_path(bind: &Bind) -> String {
     format!("/api/v1/namespaces/{}/pods/{}", bind.pod.namespace, bind.pod.name)
 }
 
-async fn post(client: &Client, bind: &Bind, body: &Value) -> PostReply {
+async fn post(client: &Client, bind: &Bind, body: &[u8]) -> PostReply {
     let path = format!("{}/binding", pod_path(bind));
-    let request = match request(Method::POST, &path, JSON, body) {
+    let request = match request_with(Method::POST, &path, JSON, body.to_vec()) {
         Ok(request) => request,
         Err(error) => return PostReply::Refused { message: error.to_string() },
     };
@@ -195,6 +221,7 @@ mod tests {
             grant: Some(Grant { corridor: Some(granted), bundle: None }),
         };
         let body = body(&bind, &annotations(&bind, Some("host_1/7")));
+        let body: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["metadata"]["annotations"]["corridoros.io/leader"], "host_1/7");
         assert_eq!(body["metadata"]["uid"], "u");
         assert_eq!(body["metadata"]["resourceVersion"], "7");

@@ -9,7 +9,7 @@ mod object_use;
 pub(crate) use bind::{BindReport, bind};
 pub(crate) use condition::write_condition;
 pub use event::Notice;
-pub(crate) use event::{failed_scheduling, preempted, scheduled, tampered, write_event};
+pub(crate) use event::{EventBody, failed_scheduling, preempted, scheduled, tampered, write_event};
 pub(crate) use evict::{EvictOutcome, EvictReport, evict};
 pub(crate) use object_use::{Condition, conditions, write_use};
 
@@ -26,11 +26,18 @@ fn request(
     content_type: &str,
     body: &serde_json::Value,
 ) -> Result<Request<Vec<u8>>, http::Error> {
-    Request::builder()
-        .method(method)
-        .uri(path)
-        .header(header::CONTENT_TYPE, content_type)
-        .body(body.to_string().into_bytes())
+    request_with(method, path, content_type, body.to_string().into_bytes())
+}
+
+/// The same with a body that is written already.
+fn request_with(
+    method: Method,
+    path: &str,
+    content_type: &str,
+    body: Vec<u8>,
+) -> Result<Request<Vec<u8>>, http::Error> {
+    let call = Request::builder().method(method).uri(path);
+    call.header(header::CONTENT_TYPE, content_type).body(body)
 }
 
 const JSON: &str = "application/json";
