@@ -18,6 +18,7 @@ mod intake;
 mod journal;
 mod lead;
 mod metrics;
+mod publish;
 mod questions;
 mod run;
 mod served;

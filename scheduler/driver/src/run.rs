@@ -24,6 +24,7 @@ use crate::followed::Noted;
 use crate::health::Health;
 use crate::journal::{self, Journal, Recorded};
 use crate::metrics::{Metrics, Took};
+use crate::publish::{self, Publishing};
 use crate::questions::{Asked, Questions};
 use crate::served::Served;
 use crate::shadow::Shadow;
@@ -39,8 +40,6 @@ const INPUTS_MAX: usize = 4096;
 const BATCH_MAX: usize = 512;
 /// Attempts before new inputs are looked at.
 const ATTEMPTS_PER_POLL: u32 = 64;
-/// To count who waits for what takes a look at every Pod; a scrape comes every 15 s or so.
-const CENSUS_INTERVAL: Duration = Duration::from_secs(5);
 /// At most this long after SIGTERM: longer than one call, shorter than the kubelet's patience.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
 
@@ -112,7 +111,7 @@ pub struct Driver {
     pub(crate) stopping: bool,
     /// Another scheduler's decisions are compared, and none is made.
     pub(crate) shadow: Option<Shadow>,
-    census_due: Instant,
+    pub(crate) publishing: Publishing,
 }
 
 impl Driver {
@@ -151,7 +150,7 @@ impl Driver {
             dumps,
             stopping: false,
             shadow: None,
-            census_due: Instant::now(),
+            publishing: Publishing::default(),
         }
     }
 
@@ -261,36 +260,20 @@ impl Driver {
         }
     }
 
-    fn publish(&mut self) {
-        let leads = self.duty.decides();
-        self.metrics.publish(&self.engine, leads);
-        while let Some((object, reserved)) = self.engine.poll_reserved() {
-            self.metrics.objects.reserved(&object, reserved);
-        }
-        for (backend, renewed) in self.noted.renewals.all() {
-            self.metrics.objects.lease_renewed(backend.name(), renewed);
-        }
-        let overdue = self.noted.births.overdue(self.clock.now());
-        for birth in self.noted.born.drain(..).chain(overdue).filter(|_| leads) {
-            self.metrics.objects.became_ready(&birth);
-        }
-        if Instant::now() >= self.census_due {
-            self.census_due = Instant::now() + CENSUS_INTERVAL;
-            let census = leads.then(|| self.engine.census());
-            self.metrics.publish_census(census.as_ref(), &self.clock);
-        }
-    }
-
     fn wake_at(&self, give_up: Option<Deadline>, more_to_do: bool) -> Deadline {
         /// Without any timer, a look around now and then costs nothing.
-        const IDLE: Duration = CENSUS_INTERVAL;
+        const IDLE: Duration = publish::CENSUS_INTERVAL;
         if more_to_do {
             return Deadline::now();
         }
         let due = [self.engine.poll_timeout(), self.duty.due()].into_iter().flatten().min();
         let due = due.map(|at| self.clock.deadline(at));
         let idle = Deadline::now() + IDLE;
-        [due, give_up, Some(idle)].into_iter().flatten().min().unwrap_or(idle)
+        [due, give_up, self.publishing.due(), Some(idle)]
+            .into_iter()
+            .flatten()
+            .min()
+            .unwrap_or(idle)
     }
 
     /// Decides while Bindings can be sent. Whether there is more to decide at once.
