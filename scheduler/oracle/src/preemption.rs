@@ -114,6 +114,22 @@ pub struct Candidate {
     pub loss: Loss,
 }
 
+/// The same while the Pods are at hand: most often only the loss is asked for.
+#[derive(Clone, Debug)]
+pub struct Victims<'a> {
+    pods: Vec<&'a ClusterPod>,
+    budget_violations: usize,
+    pub loss: Loss,
+}
+
+impl From<Victims<'_>> for Candidate {
+    fn from(victims: Victims<'_>) -> Self {
+        let Victims { pods, budget_violations, loss } = victims;
+        let victims = pods.iter().map(|victim| victim.uid.clone()).collect();
+        Self { victims, budget_violations, loss }
+    }
+}
+
 pub fn preempt(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Preemption {
     match decide(rules, cluster, pod) {
         Decision::Rejected(rejection) if !rejection.nodes.is_empty() => {
@@ -212,7 +228,8 @@ fn ineligible(cluster: &Cluster, pod: &ClusterPod, rejection: &Rejection) -> Opt
 pub(crate) fn candidate(trial: Trial<'_>) -> Result<Candidate, Refusal> {
     let (cluster, priority) = (trial.cluster, trial.pod.priority);
     let on_node = cluster.pods_on(&trial.node.node.name);
-    candidate_by(trial, on_node.filter(|other| other.priority < priority), &cluster.budgets)
+    victims_by(trial, on_node.filter(|other| other.priority < priority), &cluster.budgets)
+        .map(Candidate::from)
 }
 
 /// A Node from which Pods are taken away, and put back, in thought.
@@ -241,11 +258,11 @@ impl<'a> Rehearsal<'a> for Trial<'a> {
 }
 
 /// The same by any way to find out whether the Pod fits; `lesser` are the Pods of lower priority.
-pub fn candidate_by<'a>(
+pub fn victims_by<'a>(
     mut node: impl Rehearsal<'a>,
     lesser: impl Iterator<Item = &'a ClusterPod>,
     budgets: &BTreeMap<ObjectKey, PodDisruptionBudget>,
-) -> Result<Candidate, Refusal> {
+) -> Result<Victims<'a>, Refusal> {
     let mut potential: Vec<&ClusterPod> = lesser.collect();
     if potential.is_empty() {
         return Err(Refusal::NoVictims);
@@ -270,11 +287,8 @@ pub fn candidate_by<'a>(
         // Everyone fits again, so the Pod was not rejected for their sake.
         return Err(Refusal::NotHelpful);
     }
-    Ok(Candidate {
-        loss: Loss::of(&victims, budget_violations),
-        victims: victims.iter().map(|victim| victim.uid.clone()).collect(),
-        budget_violations,
-    })
+    let loss = Loss::of(&victims, budget_violations);
+    Ok(Victims { pods: victims, budget_violations, loss })
 }
 
 /// Those that cannot stay.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{NodeName, PreemptionPolicy};
-use oracle::{Candidate, Loss, Reason, Refusal, candidates, nodes_available};
+use oracle::{Loss, Reason, Refusal, candidates, nodes_available};
 
 use super::kinds::Kind;
 use super::log::Position;
@@ -184,7 +184,7 @@ impl Outlook {
     ) -> Option<T> {
         let Some(own) = own else { return answer(self, None) };
         let (told, loss) = (self.told(own.slot)?.clone(), self.losses.get(own.slot));
-        let (outcome, own_loss) = outcome_of(own.found.clone());
+        let (outcome, own_loss) = outcome_of(own.found.clone().map(|candidate| candidate.loss));
         self.write(own.slot, Told { reasons: own.reasons.clone(), outcome }, own_loss)?;
         self.losses.settle(own.slot);
         let answer = answer(self, Some(&own));
@@ -271,15 +271,16 @@ impl Kind {
         } else if basis.ground.rows.row(slot).lowest_priority >= self.pod.priority {
             Outcome::Refused(Refusal::NoVictims)
         } else {
-            return self.candidate_by_room(slot, basis).map(outcome_of);
+            let found = self.victims_by_room(slot, basis);
+            return found.map(|found| outcome_of(found.map(|victims| victims.loss)));
         };
         Some((outcome, None))
     }
 }
 
-pub(super) fn outcome_of(found: Result<Candidate, Refusal>) -> (Outcome, Option<Loss>) {
+pub(super) fn outcome_of(found: Result<Loss, Refusal>) -> (Outcome, Option<Loss>) {
     match found {
-        Ok(candidate) => (Outcome::Possible, Some(candidate.loss)),
+        Ok(loss) => (Outcome::Possible, Some(loss)),
         Err(refusal) => (Outcome::Refused(refusal), None),
     }
 }

@@ -81,14 +81,17 @@ impl Placing {
         view: View<'_>,
         answer: impl FnOnce(&Kind, &mut Outlook, Basis<'_>) -> Option<T>,
     ) -> Option<T> {
-        let Self { ground, statics, kinds, .. } = self;
+        let Self { ground, statics, kinds, standing_bytes, .. } = self;
         let kind = kinds.get_mut(id)?;
         let basis = Basis { view, ground, of: statics.of(kind.of) };
         let known = kind.outlook.take().filter(|_| kind.constraints.are_soft());
         let followed = known.and_then(|mut it| it.follow(kind, basis).map(|()| it));
-        let mut outlook = match followed {
-            Some(outlook) => outlook,
-            None => Outlook::new(kind, basis)?,
+        let mut outlook = if let Some(outlook) = followed {
+            outlook
+        } else {
+            let made = Outlook::new(kind, basis)?;
+            *standing_bytes += made.bytes();
+            made
         };
         let answer = answer(kind, &mut outlook, basis)?;
         kind.outlook = kind.constraints.are_soft().then_some(outlook);
@@ -192,7 +195,7 @@ impl Kind {
         self.reasons(slot, basis, &mut reasons);
         let (outcome, _) = match self.outcome(slot, basis, &reasons) {
             Some(outcome) => outcome,
-            None => outcome_of(self.candidate(slot, basis)?),
+            None => outcome_of(self.candidate(slot, basis)?.map(|candidate| candidate.loss)),
         };
         Some(Told { reasons, outcome })
     }
@@ -251,7 +254,7 @@ impl Kind {
         slot: Slot,
         basis: Basis<'_>,
     ) -> Option<Result<Candidate, oracle::Refusal>> {
-        let by_room = self.candidate_by_room(slot, basis);
+        let by_room = self.victims_by_room(slot, basis).map(|it| it.map(Candidate::from));
         by_room.or_else(|| {
             let node = basis.ground.rows.name(slot)?;
             let view = basis.view;

@@ -1,7 +1,7 @@
 //! The room on a Node: what a kind of Pod lacks there, and who would have to go to give it.
 
 use model::ClusterPod;
-use oracle::{Candidate, Reason, Rehearsal, candidate_by};
+use oracle::{Reason, Rehearsal, Victims, victims_by};
 
 use super::asks::{Asks, Missing};
 use super::kinds::Kind;
@@ -85,11 +85,11 @@ impl Kind {
     }
 
     /// Who would have to go, when room is all that the Node lacks. `None`: other rules have a say.
-    pub fn candidate_by_room(
+    pub fn victims_by_room<'a>(
         &self,
         slot: Slot,
-        basis: Basis<'_>,
-    ) -> Option<Result<Candidate, oracle::Refusal>> {
+        basis: Basis<'a>,
+    ) -> Option<Result<Victims<'a>, oracle::Refusal>> {
         let Basis { view, ground, of } = basis;
         let lacks_features = of.group(slot).is_none_or(|it| of.groups()[it].lacks_features);
         if !self.constraints.are_soft()
@@ -107,7 +107,7 @@ impl Kind {
         };
         let pods = view.cluster.pods_on(ground.rows.name(slot)?);
         let lesser = pods.filter(|other| other.priority < self.pod.priority);
-        Some(candidate_by(node, lesser, &view.cluster.budgets))
+        Some(victims_by(node, lesser, &view.cluster.budgets))
     }
 }
 
