@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::contestant::Contestant;
 use super::report::{Report, Standing};
 use super::spread::Spread;
+use crate::svg::{FONT, text};
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 340.0;
@@ -14,7 +15,6 @@ const TOP: f64 = 92.0;
 const BAR_AREA: f64 = 170.0;
 const BAR_WIDTH: f64 = 58.0;
 const BAR_GAP: f64 = 30.0;
-const FONT: &str = "font-family=\"system-ui, sans-serif\"";
 
 struct Panel {
     title: &'static str,
@@ -129,14 +129,4 @@ fn label(contestant: Contestant) -> (&'static str, &'static str) {
         Contestant::KubeScheduler => ("kube-", "scheduler"),
         Contestant::CorridorScheduler => ("corridor-", "scheduler"),
     }
-}
-
-fn text(svg: &mut String, at: (f64, f64), size: f64, colour: &str, anchor: &str, words: &str) {
-    let words = words.replace('&', "&amp;").replace('<', "&lt;");
-    let (x, y) = at;
-    let _ = writeln!(
-        svg,
-        "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" fill=\"{colour}\" \
-         text-anchor=\"{anchor}\">{words}</text>"
-    );
 }
