@@ -13,6 +13,9 @@ use crate::rng::Draw;
 /// Nodes in a block: as many as a [`Reaching`] has bits.
 pub(super) const BLOCK: usize = 32;
 
+/// Changes that are looked up together.
+pub(super) const BATCH: usize = 32;
+
 /// Who of a block may reach its bound, one bit for each; nobody else does. Nobody: the best of them is not known.
 type Reaching = u32;
 
@@ -44,9 +47,25 @@ impl Ranking {
         self.nodes
     }
 
-    /// The Node has this score now.
-    pub fn changed(&mut self, node: usize, score: i16) {
+    /// These Nodes have these scores now, the last that is given holds. At most [`BATCH`].
+    pub fn changed(&mut self, changes: &[(usize, i16)]) {
+        // All are read before any is compared: memory is then asked for all of them at the same time.
+        let mut found = [(0, 0); BATCH];
+        for ((bound, reaching), (node, _)) in found.iter_mut().zip(changes) {
+            let block = node / BLOCK;
+            (*bound, *reaching) = (self.bounds.score(block), self.reaching[block]);
+        }
+        for ((bound, reaching), (node, score)) in found.iter().zip(changes) {
+            let bit = 1 << (node % BLOCK);
+            if score > bound || score == bound && reaching & bit == 0 {
+                self.rose(*node, *score);
+            }
+        }
+    }
+
+    fn rose(&mut self, node: usize, score: i16) {
         let (block, bit) = (node / BLOCK, 1 << (node % BLOCK));
+        // Another Node of the block may have risen just before.
         let bound = self.bounds.score(block);
         match score.cmp(&bound) {
             Ordering::Less => {}
@@ -122,21 +141,23 @@ mod tests {
         fn the_winner_is_the_same_as_if_it_had_just_been_made(
             start in prop::collection::vec(-1..5_i16, 1..3000),
             changes in prop::collection::vec(
-                (any::<prop::sample::Index>(), -1..6_i16, any::<bool>()),
-                0..60,
+                (any::<prop::sample::Index>(), -1..6_i16, prop::bool::weighted(0.2)),
+                0..200,
             ),
             seed in any::<u64>(),
         ) {
             let mut scores = start;
             let mut ranking = Ranking::new(scores.len(), &scores);
-            let mut rng = Rng::new(seed);
+            let (mut rng, mut pending) = (Rng::new(seed), Vec::new());
             for (index, score, is_asked) in changes {
                 let node = index.index(scores.len());
                 scores[node] = score;
-                ranking.changed(node, score);
-                if !is_asked {
+                pending.push((node, score));
+                if !is_asked && pending.len() < BATCH {
                     continue;
                 }
+                ranking.changed(&pending);
+                pending.clear();
                 let draw = rng.draw();
                 let winner = ranking.any_best(draw, &scores);
                 prop_assert_eq!(winner, Ranking::new(scores.len(), &scores).any_best(draw, &scores));

@@ -7,7 +7,7 @@ use super::Ground;
 use super::View;
 use super::kinds::Kind;
 use super::log::{Changed, Position};
-use super::ranking::{Ranking, Score};
+use super::ranking::{BATCH, Ranking, Score};
 use super::rows::Slot;
 use super::statics::{Numbering, Verdicts};
 use super::topology::{Domain, KeyId};
@@ -98,10 +98,15 @@ impl Cell {
         }
     }
 
-    fn set(&mut self, leaf: usize, score: i16) {
+    /// At most [`BATCH`].
+    fn set(&mut self, changes: &[(usize, i16)]) {
         match &mut self.ranks {
-            Ranks::Best(ranking) => ranking.changed(leaf, score),
-            Ranks::Each(scores) => scores[leaf] = score,
+            Ranks::Best(ranking) => ranking.changed(changes),
+            Ranks::Each(scores) => {
+                for (leaf, score) in changes {
+                    scores[*leaf] = *score;
+                }
+            }
         }
     }
 
@@ -175,15 +180,28 @@ impl Standing {
             return false;
         }
         let Some(changes) = ground.log.since(self.at) else { return false };
+        let (mut batch, mut length) = ([(0, 0); BATCH], 0);
         for (slot, changed) in changes {
             let is_there = changed == Changed::Pods || self.has_its_place(slot, basis);
             if !is_there || changed == Changed::Node && !kind.constraints.is_empty() {
                 return false;
             }
             kind.constraints.follow(slot, ground);
-            if let Some((cell, leaf)) = self.place(slot) {
-                self.cells[cell].set(leaf, kind.score(slot, basis));
+            let Some((cell, leaf)) = self.place(slot) else { continue };
+            let change = (leaf, kind.score(slot, basis));
+            if self.cells.len() > 1 {
+                self.cells[cell].set(&[change]);
+                continue;
             }
+            batch[length] = change;
+            length += 1;
+            if length == BATCH {
+                self.cells[0].set(&batch);
+                length = 0;
+            }
+        }
+        if length > 0 {
+            self.cells[0].set(&batch[..length]);
         }
         self.at = ground.log.end();
         true
