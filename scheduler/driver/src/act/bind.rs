@@ -48,7 +48,9 @@ pub(crate) async fn bind(
         next = match next {
             Next::Settled(outcome) => return BindReport { bind, outcome, read },
             Next::Post { after } => {
-                sleep(after).await;
+                if !after.is_zero() {
+                    sleep(after).await;
+                }
                 let reply = post(&client, &bind, &body).await;
                 if matches!(reply, PostReply::Unclear { .. }) {
                     let _ = inputs.send(Input::BindUnclear(bind.uid.clone())).await;
