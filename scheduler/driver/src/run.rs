@@ -40,9 +40,6 @@ const INPUTS_MAX: usize = 4096;
 const BATCH_MAX: usize = 512;
 /// Attempts before new inputs are looked at.
 const ATTEMPTS_PER_POLL: u32 = 64;
-/// While every slot is taken nothing can be decided, and replies may gather: one turn for a few of them instead of one for
-/// each. Much shorter than a Binding takes, so that slots are hardly ever idle.
-const GATHER: Duration = Duration::from_millis(2);
 /// At most this long after SIGTERM: longer than one call, shorter than the kubelet's patience.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
 
@@ -95,8 +92,6 @@ pub struct Driver {
     /// For what it writes, and asks for itself.
     pub(crate) client: Client,
     reading: Reading,
-    /// It may be blocked for a moment: nobody else runs there.
-    has_own_thread: bool,
     pub(crate) tenure: Tenure,
     pub(crate) duty: Duty,
     pub(crate) engine: Recorded,
@@ -136,7 +131,6 @@ impl Driver {
         let (journal, dumps) = Journal::new();
         Self {
             reading: Reading { client: client.clone(), on: None },
-            has_own_thread: false,
             client,
             clock: tenure.clock().clone(),
             tenure,
@@ -169,13 +163,12 @@ impl Driver {
         self
     }
 
-    /// Has a thread to itself, and writes with this client, whose connections live there, too. What is listed and watched
-    /// is read on the other runtime, with the other client.
+    /// Writes with this client, whose connections live where the driver runs. What is listed and watched is read
+    /// there, with the other one.
     #[must_use]
     pub fn writing_with(mut self, client: Client, reading_on: Handle) -> Self {
         self.client = client;
         self.reading.on = Some(reading_on);
-        self.has_own_thread = true;
         self
     }
 
@@ -227,9 +220,6 @@ impl Driver {
         let mut inputs = Vec::with_capacity(BATCH_MAX);
         let mut more_to_do = false;
         loop {
-            if self.has_own_thread && !self.slots.can_bind() {
-                std::thread::sleep(GATHER);
-            }
             let wake_at = self.wake_at(give_up, more_to_do);
             tokio::select! {
                 biased;
