@@ -89,31 +89,44 @@ impl Growth {
             let words = format!("{} µs", Thousands(10_f64.powi(power)));
             text(&mut svg, (LEFT - 6.0, y + 4.0), 11.0, "#3e4c59", "end", &words);
         }
+        let mut names = Vec::new();
         for (shapes, colour) in SHAPES.into_iter().zip(["#0f8a8a", "#b44d12"]) {
-            self.draw(&mut svg, shapes, colour);
+            names.extend(self.draw(&mut svg, shapes, colour));
+        }
+        names.sort_by(|one, other| one.1.total_cmp(&other.1));
+        let mut free_from = f64::MIN;
+        for (words, y, colour) in names {
+            let y = y.max(free_from);
+            free_from = y + NAME_HEIGHT;
+            text(&mut svg, (RIGHT + 6.0, y + 4.0), 11.0, colour, "start", &words);
         }
         svg.push_str("</svg>\n");
         svg
     }
 
-    fn draw(&self, svg: &mut String, shapes: usize, colour: &str) {
+    /// The lines, and where each wants its name.
+    fn draw<'a>(
+        &self,
+        svg: &mut String,
+        shapes: usize,
+        colour: &'a str,
+    ) -> Vec<(String, f64, &'a str)> {
         let points: Vec<&Point> = self.points.iter().filter(|it| it.shapes == shapes).collect();
         let figures: [(&str, Figure, f64); 2] = [
             ("50 %", |it| it.decision_microseconds.p50, 2.5),
             ("99 %", |it| it.decision_microseconds.p99, 1.0),
         ];
+        let mut names = Vec::new();
         for (name, figure, width) in figures {
             let place = |it: &Point| (x_of(count(it.nodes)), y_of(figure(it)));
             for pair in points.windows(2) {
                 line(svg, place(pair[0]), place(pair[1]), colour, width);
             }
-            if let Some(last) = points.last() {
-                let kinds = if shapes == 1 { "kind" } else { "kinds" };
-                let (x, y) = place(last);
-                let words = format!("{shapes} {kinds}, {name}");
-                text(svg, (x + 6.0, y + 4.0), 11.0, colour, "start", &words);
-            }
+            let kinds = if shapes == 1 { "kind" } else { "kinds" };
+            let last = points.last().map(|last| place(last).1);
+            names.extend(last.map(|y| (format!("{shapes} {kinds}, {name}"), y, colour)));
         }
+        names
     }
 }
 
@@ -123,6 +136,8 @@ const LEFT: f64 = 90.0;
 const RIGHT: f64 = 640.0;
 const TOP: f64 = 66.0;
 const BOTTOM: f64 = 360.0;
+/// Between two names, so that both can be read.
+const NAME_HEIGHT: f64 = 13.0;
 /// The axes go from ten to the one to ten to the other.
 const POWERS_OF_NODES: (i32, i32) = (3, 6);
 const POWERS_OF_MICROS: (i32, i32) = (0, 3);
