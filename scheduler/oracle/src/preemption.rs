@@ -343,7 +343,7 @@ fn budgets_in<'a>(
     budgets: &'a BTreeMap<ObjectKey, PodDisruptionBudget>,
     namespace: &Arc<str>,
 ) -> impl Iterator<Item = &'a PodDisruptionBudget> {
-    let first = ObjectKey { namespace: namespace.clone(), name: "".into() };
+    let first = ObjectKey { namespace: namespace.clone(), name: Arc::default() };
     let from = budgets.range(first..);
     from.map(|(_, budget)| budget).take_while(move |it| it.key.namespace == *namespace)
 }

@@ -243,7 +243,7 @@ impl Placing {
 
     fn compete(&mut self, id: KindId, view: View<'_>, rng: &mut Rng) -> Option<Slot> {
         self.follow(id, view)?;
-        let Self { ground, statics, kinds, arena, .. } = self;
+        let Self { ground, statics, kinds, arena, standing_bytes, .. } = self;
         let kind = kinds.get_mut(id)?;
         let basis = Basis { view, ground, of: statics.of(kind.of) };
         let mut standing = kind.standing.take()?;
@@ -251,7 +251,11 @@ impl Placing {
         // Most kinds are never asked about again: little is kept of them until they are.
         let is_new = !std::mem::replace(&mut kind.is_known, true);
         let is_kept = !is_new || standing.is_light() || !kind.constraints.is_empty();
-        kind.standing = Some(standing).filter(|_| is_kept);
+        if is_kept {
+            kind.standing = Some(standing);
+        } else {
+            *standing_bytes = standing_bytes.saturating_sub(standing.bytes());
+        }
         winner
     }
 

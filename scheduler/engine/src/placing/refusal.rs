@@ -90,7 +90,9 @@ impl Placing {
             outlook
         } else {
             let made = Outlook::new(kind, basis)?;
-            *standing_bytes += made.bytes();
+            if kind.constraints.are_soft() {
+                *standing_bytes += made.bytes();
+            }
             made
         };
         let answer = answer(kind, &mut outlook, basis)?;
