@@ -60,11 +60,7 @@ impl Quick {
 
 /// How even the use is with what would be taken. The quick way is off by a few units in the last place: where that
 /// could matter, the oracle's formula decides.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    reason = "kube-scheduler computes in doubles too, and the result is between 0 and 100"
-)]
+#[expect(clippy::cast_precision_loss, reason = "kube-scheduler computes in doubles too")]
 #[inline]
 fn evenness(row: &Row, taken: [i64; 3]) -> i64 {
     /// Far more than a few units in the last place of a number up to 100.
@@ -75,10 +71,10 @@ fn evenness(row: &Row, taken: [i64; 3]) -> i64 {
     };
     let deviation = ((share(0) - share(1)) * 0.5).abs();
     let evenness = (1.0 - deviation) * 100.0;
-    let whole = evenness as i64;
-    let rest = evenness - whole as f64;
-    if rest > DOUBT && rest < 1.0 - DOUBT {
-        return whole;
+    let nearest = nearest(evenness);
+    let rest = evenness - nearest as f64;
+    if rest.abs() > DOUBT {
+        return nearest - i64::from(rest < 0.0);
     }
     let mut with_pod = row.held;
     for (sum, taken) in with_pod.iter_mut().zip(taken) {
@@ -88,18 +84,22 @@ fn evenness(row: &Row, taken: [i64; 3]) -> i64 {
 }
 
 /// `100 × part / whole`, rounded down; 0 when the part is negative. Both below [`ORDINARY_MAX`], and `inverse` is one
-/// divided by the whole: the product is off by one at most, which is put right.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    reason = "what is lost is put right, and the quotient is between 0 and 100"
-)]
+/// divided by the whole: the nearest number is one too high at most, which is put right.
+#[expect(clippy::cast_precision_loss, reason = "what is lost is put right")]
 #[inline]
 fn percent(part: i64, whole: i64, inverse: f64) -> i64 {
     let product = part.max(0) * 100;
-    let quotient = (product as f64 * inverse) as i64;
-    let rest = product - quotient * whole;
-    quotient + i64::from(rest >= whole) - i64::from(rest < 0)
+    let quotient = nearest(product as f64 * inverse);
+    quotient - i64::from(quotient * whole > product)
+}
+
+/// The nearest whole number to one between 0 and 100, by how doubles are written: a cast would first have to see whether
+/// it fits.
+#[inline]
+fn nearest(number: f64) -> i64 {
+    /// Doubles from here on have no digits behind the point, and those of the number are their last bits.
+    const WHOLE: f64 = 4_503_599_627_370_496.0;
+    ((number + WHOLE).to_bits() - WHOLE.to_bits()).cast_signed()
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! The room on a Node: what a kind of Pod lacks there, and who would have to go to give it.
 
+use std::sync::{Arc, LazyLock};
+
 use model::ClusterPod;
 use oracle::{Reason, Rehearsal, Victims, victims_by};
 
 use super::asks::{Asks, Missing};
 use super::kinds::Kind;
-use super::rows::{Extras, Row, Slot, count, is_extreme};
+use super::rows::{Extras, Row, Slot, hold, is_extreme};
 use super::standing::Basis;
 
 impl Kind {
@@ -79,7 +81,7 @@ impl Kind {
             if is_extreme(pod) || !pod.pod_affinity.anti_required.is_empty() {
                 return None;
             }
-            count(&mut room.row, &mut room.extras, pod, 1);
+            hold(&mut room.row, &mut room.extras, pod, 1);
         }
         Some(Room::BesidePromised(room))
     }
@@ -117,13 +119,16 @@ enum Room<'a> {
     BesidePromised(RoomOn<'a>),
 }
 
+/// The names of what a [`Row`] holds: every Node that lacks something names it.
+static STANDARD: LazyLock<[Arc<str>; 3]> =
+    LazyLock::new(|| ["cpu", "memory", "ephemeral-storage"].map(Arc::from));
+
 fn missing(asks: &Asks, row: &Row, extras: &Extras, reasons: &mut Vec<Reason>) {
-    const STANDARD: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
     asks.missing(row, extras, |missing| {
         reasons.push(match missing {
             Missing::Places => Reason::TooManyPods,
             Missing::Standard { index, exceeds_node } => {
-                Reason::Insufficient { resource: STANDARD[index].into(), exceeds_node }
+                Reason::Insufficient { resource: STANDARD[index].clone(), exceeds_node }
             }
             Missing::Scalar { name, exceeds_node } => {
                 Reason::Insufficient { resource: name.clone(), exceeds_node }
@@ -141,11 +146,11 @@ struct RoomOn<'a> {
 
 impl<'a> Rehearsal<'a> for RoomOn<'_> {
     fn take_away(&mut self, pod: &'a ClusterPod) {
-        count(&mut self.row, &mut self.extras, pod, -1);
+        hold(&mut self.row, &mut self.extras, pod, -1);
     }
 
     fn put_back(&mut self, pod: &'a ClusterPod) {
-        count(&mut self.row, &mut self.extras, pod, 1);
+        hold(&mut self.row, &mut self.extras, pod, 1);
     }
 
     fn rejections(&self) -> Vec<Reason> {

@@ -198,31 +198,38 @@ impl Rows {
 }
 
 /// The Pod comes to the Node (1) or leaves it (−1).
-pub(super) fn count(row: &mut Row, extras: &mut Extras, pod: &ClusterPod, sign: i64) {
-    {
-        let (held, scored) = (&pod.requests.held, &pod.requests.held_in_scores);
-        row.pods += sign;
-        match pod.priority.cmp(&row.lowest_priority) {
-            Ordering::Less => (row.lowest_priority, row.lowest_pods) = (pod.priority, 1),
-            Ordering::Equal if sign > 0 => row.lowest_pods += 1,
-            Ordering::Equal => row.lowest_pods = row.lowest_pods.saturating_sub(1),
-            Ordering::Greater => {}
-        }
-        for (sum, amount) in row.held.iter_mut().zip(three(held)) {
-            *sum = sum.saturating_add(amount.saturating_mul(sign));
-        }
-        for (sum, amount) in row.held_in_scores.iter_mut().zip(three(scored)) {
-            *sum = sum.saturating_add(amount.saturating_mul(sign));
-        }
-        for (name, amount) in &held.scalar {
-            let sum = extras.held.entry(name.clone()).or_default();
-            *sum = sum.saturating_add(amount.saturating_mul(sign));
-            if *sum == 0 {
-                extras.held.remove(name);
-            }
-        }
-        extras.ports.extend(pod.host_ports.iter().cloned());
+fn count(row: &mut Row, extras: &mut Extras, pod: &ClusterPod, sign: i64) {
+    hold(row, extras, pod, sign);
+    match pod.priority.cmp(&row.lowest_priority) {
+        Ordering::Less => (row.lowest_priority, row.lowest_pods) = (pod.priority, 1),
+        Ordering::Equal if sign > 0 => row.lowest_pods += 1,
+        Ordering::Equal => row.lowest_pods = row.lowest_pods.saturating_sub(1),
+        Ordering::Greater => {}
     }
+    for (sum, amount) in row.held_in_scores.iter_mut().zip(three(&pod.requests.held_in_scores)) {
+        *sum = moved(*sum, amount, sign);
+    }
+    extras.ports.extend(pod.host_ports.iter().cloned());
+}
+
+/// The same, as far as it decides whether another Pod has room.
+pub(super) fn hold(row: &mut Row, extras: &mut Extras, pod: &ClusterPod, sign: i64) {
+    let held = &pod.requests.held;
+    row.pods += sign;
+    for (sum, amount) in row.held.iter_mut().zip(three(held)) {
+        *sum = moved(*sum, amount, sign);
+    }
+    for (name, amount) in &held.scalar {
+        let sum = extras.held.entry(name.clone()).or_default();
+        *sum = moved(*sum, *amount, sign);
+        if *sum == 0 {
+            extras.held.remove(name);
+        }
+    }
+}
+
+fn moved(sum: i64, amount: i64, sign: i64) -> i64 {
+    if sign > 0 { sum.saturating_add(amount) } else { sum.saturating_sub(amount) }
 }
 
 fn numbered(count: usize) -> impl Iterator<Item = Slot> + use<> {

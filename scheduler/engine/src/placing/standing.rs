@@ -180,31 +180,42 @@ impl Standing {
             return false;
         }
         let Some(changes) = ground.log.since(self.at) else { return false };
-        let (mut batch, mut length) = ([(0, 0); BATCH], 0);
+        let (mut batch, mut length) = ([0; BATCH], 0);
         for (slot, changed) in changes {
             let is_there = changed == Changed::Pods || self.has_its_place(slot, basis);
             if !is_there || changed == Changed::Node && !kind.constraints.is_empty() {
                 return false;
             }
             kind.constraints.follow(slot, ground);
-            let Some((cell, leaf)) = self.place(slot) else { continue };
-            let change = (leaf, kind.score(slot, basis));
-            if self.cells.len() > 1 {
-                self.cells[cell].set(&[change]);
-                continue;
-            }
-            batch[length] = change;
+            batch[length] = slot;
             length += 1;
             if length == BATCH {
-                self.cells[0].set(&batch);
+                self.score_anew(&batch, kind, basis);
                 length = 0;
             }
         }
-        if length > 0 {
-            self.cells[0].set(&batch[..length]);
-        }
+        self.score_anew(&batch[..length], kind, basis);
         self.at = ground.log.end();
         true
+    }
+
+    /// At most [`BATCH`].
+    fn score_anew(&mut self, slots: &[Slot], kind: &Kind, basis: Basis<'_>) {
+        let mut scores = [OUT; BATCH];
+        kind.write_scores(slots.iter().copied(), basis, &mut scores[..slots.len()]);
+        let (mut changes, mut length) = ([(0, OUT); BATCH], 0);
+        for (slot, score) in slots.iter().zip(scores) {
+            let Some((cell, leaf)) = self.place(*slot) else { continue };
+            if self.cells.len() > 1 {
+                self.cells[cell].set(&[(leaf, score)]);
+                continue;
+            }
+            changes[length] = (leaf, score);
+            length += 1;
+        }
+        if length > 0 {
+            self.cells[0].set(&changes[..length]);
+        }
     }
 
     /// Whether it takes so little memory that it is kept though nobody may ever ask for it again.

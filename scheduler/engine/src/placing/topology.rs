@@ -7,6 +7,7 @@ use std::sync::Arc;
 use model::ClusterNode;
 use oracle::Cluster;
 
+use super::FixedMap;
 use super::rows::{Rows, Slot};
 
 pub(super) type KeyId = usize;
@@ -24,7 +25,7 @@ pub(super) struct Topology {
 #[derive(Debug)]
 pub(super) struct Key {
     label: Arc<str>,
-    domains: BTreeMap<Arc<str>, Domain>,
+    domains: FixedMap<Arc<str>, Domain>,
     of_node: Vec<Domain>,
     nodes_in: Vec<u32>,
     /// Places with more than one Node.
@@ -38,7 +39,7 @@ impl Topology {
         }
         let mut key = Key {
             label: label.clone(),
-            domains: BTreeMap::new(),
+            domains: FixedMap::default(),
             of_node: Vec::new(),
             nodes_in: Vec::new(),
             shared: 0,
