@@ -2,8 +2,10 @@
 
 use std::io;
 use std::panic::resume_unwind;
+use std::thread;
 
-use tokio::runtime::{Builder, Runtime};
+use driver::Rest;
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
@@ -13,8 +15,23 @@ pub struct OwnThread {
 }
 
 impl OwnThread {
-    pub fn new() -> io::Result<Self> {
-        Ok(Self { runtime: Some(Builder::new_current_thread().enable_all().build()?) })
+    /// Before it waits for something to happen, it rests as long as that is allowed.
+    pub fn new(rest: &Rest) -> io::Result<Self> {
+        let rest = rest.clone();
+        let before_waiting = move || {
+            let allowed = rest.allowed();
+            if !allowed.is_zero() {
+                thread::sleep(allowed);
+            }
+        };
+        let mut runtime = Builder::new_current_thread();
+        let runtime = runtime.enable_all().on_thread_park(before_waiting).build()?;
+        Ok(Self { runtime: Some(runtime) })
+    }
+
+    /// For tasks that are to run there, while it runs.
+    pub fn handle(&self) -> Option<Handle> {
+        self.runtime.as_ref().map(|runtime| runtime.handle().clone())
     }
 
     /// What is made inside lives there: the connections of a client, for instance.
@@ -59,13 +76,18 @@ impl Drop for OwnThread {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
-    use std::thread;
+
+    fn at_ease() -> OwnThread {
+        OwnThread::new(&Rest::default()).unwrap()
+    }
 
     #[tokio::test]
     async fn the_work_is_done_on_another_thread_and_its_outcome_comes_back() {
         let here = thread::current().id();
-        let own = OwnThread::new().unwrap();
+        let own = at_ease();
         let there =
             own.run(async { tokio::spawn(async { thread::current().id() }).await.unwrap() });
         assert_ne!(there.await, Some(here));
@@ -74,23 +96,34 @@ mod tests {
     #[tokio::test]
     async fn whoever_stops_waiting_ends_it() {
         let (sender, receiver) = oneshot::channel::<()>();
-        let own = OwnThread::new().unwrap();
+        let own = at_ease();
         let work = own.run(async move {
             let _held = sender;
             std::future::pending::<()>().await;
         });
-        assert!(tokio::time::timeout(std::time::Duration::from_millis(50), work).await.is_err());
+        assert!(tokio::time::timeout(Duration::from_millis(50), work).await.is_err());
         assert!(receiver.await.is_err(), "the work was dropped");
     }
 
     #[tokio::test]
     #[should_panic(expected = "as said")]
     async fn a_panic_is_not_lost() {
-        OwnThread::new().unwrap().run(async { panic!("as said") }).await;
+        at_ease().run(async { panic!("as said") }).await;
     }
 
     #[tokio::test]
     async fn unused_it_goes_without_a_word() {
-        drop(OwnThread::new().unwrap());
+        drop(at_ease());
+    }
+
+    #[tokio::test]
+    async fn it_rests_before_it_waits_as_long_as_that_is_allowed() {
+        const ALLOWED: Duration = Duration::from_millis(3);
+        let rest = Rest::default();
+        rest.allow(ALLOWED);
+        let own = OwnThread::new(&rest).unwrap();
+        let began = Instant::now();
+        own.run(async { tokio::time::sleep(Duration::from_nanos(1)).await }).await;
+        assert!(began.elapsed() >= ALLOWED);
     }
 }

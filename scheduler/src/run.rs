@@ -1,5 +1,7 @@
 //! `corridor-scheduler run`: one replica against a real API server.
 
+use std::future::pending;
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,11 +9,10 @@ use std::time::Duration;
 
 use controllers::{Controllers, Settings};
 use driver::{
-    Driver, DriverError, Election, Fence, Health, Metrics, SchedulerConfiguration, Tenure,
+    Driver, DriverError, Election, Fence, Health, Metrics, Rest, SchedulerConfiguration, Tenure,
 };
 use engine::EventQueue;
 use futures::{FutureExt, TryFutureExt};
-use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
@@ -34,15 +35,15 @@ pub enum RunError {
     #[error(transparent)]
     Client(#[from] ClientError),
     #[error("cannot listen for signals: {0}")]
-    Signals(#[source] std::io::Error),
+    Signals(#[source] io::Error),
     #[error("cannot make the folder of --journal-dir {path}: {source}")]
-    JournalDir { path: PathBuf, source: std::io::Error },
+    JournalDir { path: PathBuf, source: io::Error },
     #[error("cannot start a thread: {0}")]
-    Thread(#[source] std::io::Error),
+    Thread(#[source] io::Error),
     #[error("cannot set up metrics: {0}")]
     Metrics(#[from] prometheus::Error),
     #[error("cannot serve HTTP on {address}: {source}; choose another address with --http")]
-    Http { address: SocketAddr, source: std::io::Error },
+    Http { address: SocketAddr, source: io::Error },
     #[error(transparent)]
     Https(#[from] HttpsError),
     #[error(transparent)]
@@ -89,14 +90,14 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
             .counting_tampering(metrics.tampering());
     let config = configuration.scheduler.engine.clone();
     let tenure = candidacy.tenure.clone();
-    // Deciding and writing on one thread; lists are read beside it.
-    let own_thread = OwnThread::new().map_err(RunError::Thread)?;
-    let writing = own_thread.inside(|| client::writing(&access, &candidacy.fence))?;
-    let driver =
-        Driver::new(client.clone(), tenure.clone(), config, metrics.clone(), health.clone())
-            .writing_with(writing, Handle::current())
-            .with_witness(controllers.witness())
-            .expecting(chosen.configured());
+    let threads = Threads::new().map_err(RunError::Thread)?;
+    let reading = threads.reading.inside(|| client::fenced(&access, &candidacy.fence))?;
+    let writing = threads.deciding.inside(|| client::writing(&access, &candidacy.fence))?;
+    let driver = Driver::new(reading, tenure.clone(), config, metrics.clone(), health.clone())
+        .writing_with(writing, threads.reading.handle())
+        .allowing(threads.rest.clone())
+        .with_witness(controllers.witness())
+        .expecting(chosen.configured());
     let driver = with_journal_folder(driver, args.journal_dir.as_deref())?;
     let new_settings = watch::Sender::new(configuration.settings);
     let for_controllers = new_settings.subscribe();
@@ -128,7 +129,7 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     // Neither half runs on without the other: whoever starts this process again starts both.
     let halves = async {
         tokio::try_join!(
-            drive(own_thread, driver, stop.clone()),
+            drive(threads, driver, stop.clone()),
             while_leading(&controllers, &tenure, for_controllers, stop).map_err(RunError::from)
         )
     };
@@ -149,12 +150,31 @@ fn tell_start(http: SocketAddr, https: Option<SocketAddr>, leader_elect: bool) {
     );
 }
 
+/// Where the driver works: it decides and writes on one thread, and what it reads is read beside it.
+struct Threads {
+    deciding: OwnThread,
+    reading: OwnThread,
+    rest: Rest,
+}
+
+impl Threads {
+    fn new() -> io::Result<Self> {
+        let rest = Rest::default();
+        let [deciding, reading] = [OwnThread::new(&rest)?, OwnThread::new(&rest)?];
+        Ok(Self { deciding, reading, rest })
+    }
+}
+
 async fn drive(
-    thread: OwnThread,
+    threads: Threads,
     driver: Driver,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), RunError> {
-    match thread.run(driver.run(stop)).await {
+    let outcome = tokio::select! {
+        outcome = threads.deciding.run(driver.run(stop)) => outcome,
+        _ = threads.reading.run(pending::<()>()) => None,
+    };
+    match outcome {
         Some(outcome) => outcome.map_err(RunError::from),
         // The process ends anyway.
         None => Ok(()),

@@ -2,7 +2,7 @@
 //!
 //! The driver decides nothing. It hands events to the engine and carries out what comes back;
 //! what I/O makes hard to test (unclear replies, relists, writes that cross binds) is kept in
-//! plain state machines: [`binding`], [`duty`], [`election`], [`tracker`], [`slots`].
+//! plain state machines: [`binding`], [`duty`], [`election`], [`rest`], [`tracker`], [`slots`].
 
 mod act;
 mod backends;
@@ -20,6 +20,7 @@ mod lead;
 mod metrics;
 mod publish;
 mod questions;
+mod rest;
 mod run;
 mod served;
 mod shadow;
@@ -44,5 +45,6 @@ pub use health::{Health, KindState};
 pub use journal::{Divergence, Journal, JournalError, ReplayError, Replayed, replay};
 pub use metrics::{Collectors, Metrics};
 pub use questions::{QuestionError, Questions};
+pub use rest::Rest;
 pub use run::{Driver, DriverError};
 pub use shadow::{Shadow, ShadowBook};

@@ -26,6 +26,7 @@ use crate::journal::{self, Journal, Recorded};
 use crate::metrics::{Metrics, Took};
 use crate::publish::{self, Publishing};
 use crate::questions::{Asked, Questions};
+use crate::rest::{Replies, Rest};
 use crate::served::Served;
 use crate::shadow::Shadow;
 use crate::slots::Slots;
@@ -99,6 +100,8 @@ pub struct Driver {
     pub(crate) health: Arc<Health>,
     pub(crate) clock: Clock,
     pub(crate) slots: Slots,
+    replies: Replies,
+    rest: Rest,
     pub(crate) trackers: Trackers,
     pub(crate) noted: Noted,
     pub(crate) sender: Sender<Input>,
@@ -140,6 +143,8 @@ impl Driver {
             metrics,
             health,
             slots: Slots::default(),
+            replies: Replies::default(),
+            rest: Rest::default(),
             trackers: Trackers::default(),
             noted: Noted::of(served),
             sender,
@@ -166,9 +171,16 @@ impl Driver {
     /// Writes with this client, whose connections live where the driver runs. What is listed and watched is read
     /// there, with the other one.
     #[must_use]
-    pub fn writing_with(mut self, client: Client, reading_on: Handle) -> Self {
+    pub fn writing_with(mut self, client: Client, reading_on: Option<Handle>) -> Self {
         self.client = client;
-        self.reading.on = Some(reading_on);
+        self.reading.on = reading_on;
+        self
+    }
+
+    /// Says there how long the threads on which it reads and writes may look away.
+    #[must_use]
+    pub fn allowing(mut self, rest: Rest) -> Self {
+        self.rest = rest;
         self
     }
 
@@ -256,6 +268,8 @@ impl Driver {
             self.report();
             let has_to_tell = self.engine.has_reports() || self.noted.guard.has_to_tell();
             more_to_do |= self.may_act() && self.slots.can_write() && has_to_tell;
+            let (ended, are_many) = (self.slots.ended(), self.slots.are_saturated());
+            self.rest.allow(self.replies.seen(ended, are_many, Instant::now()));
             self.publish();
         }
     }
