@@ -96,11 +96,16 @@ impl Duty {
         true
     }
 
-    /// The list has come, or failed. Whether it is to be taken in: not if the watch has begun a list of
+    /// Whether what that list shows is to be taken in: not if the watch has begun a list of
     /// its own meanwhile, because the two cannot be told apart then.
+    pub fn takes_stock(&self, lists: Option<u64>) -> bool {
+        matches!(self.stage, Stage::Stocktaking { lists: begun } if lists == Some(begun))
+    }
+
+    /// The whole list has come, or failed. Whether it was taken in.
     pub fn stock_came(&mut self, came: bool, lists: Option<u64>, now: Instant) -> bool {
-        let Stage::Stocktaking { lists: begun } = self.stage else { return false };
-        let usable = came && lists == Some(begun);
+        let Stage::Stocktaking { .. } = self.stage else { return false };
+        let usable = came && self.takes_stock(lists);
         let pause = if came { Duration::ZERO } else { PAUSE };
         self.stage = if usable { Stage::Deciding } else { Stage::Settling { until: now + pause } };
         usable

@@ -31,7 +31,8 @@ impl Driver {
             }
             Input::EvictionEnded(report) => self.take_eviction(report),
             Input::WriteEnded => self.slots.end_write(),
-            Input::StockTaken { term, pods } => self.take_stock_in(term.as_ref(), pods),
+            Input::Stock { term, pods } => self.take_stock_in(term.as_ref(), &pods),
+            Input::StockEnds { term, pods } => self.end_stock(term.as_ref(), pods),
         }
     }
 

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use engine::{Event, Kind};
-use http::Request;
 use kube::Client;
+use tokio::sync::mpsc::Sender;
 use tracing::{info, warn};
 
 use crate::duty::Change;
 use crate::run::{Driver, Input};
 use crate::served::Served;
-use crate::watch::{Page, read};
+use crate::watch::{Page, Unanswered};
 use crate::wire::WirePod;
 
 /// Pods in one answer: a few megabytes.
@@ -52,70 +52,100 @@ impl Driver {
 
     fn take_stock(&mut self) {
         self.trackers.of(Kind::Pods).begin_stock();
-        let (client, sender) = (self.client.clone(), self.sender.clone());
-        let (term, served) = (self.term_name(), self.noted.served.clone());
-        tokio::spawn(async move {
-            let pods = our_pods(client, &served).await;
-            if let Err(error) = &pods {
-                warn!(%error, "the Pods cannot be listed; trying again before anything is decided");
-            }
-            let _ = sender.send(Input::StockTaken { term, pods: pods.ok() }).await;
-        });
+        let stocktaking = Stocktaking {
+            client: self.client.clone(),
+            served: self.noted.served.clone(),
+            term: self.term_name(),
+            sender: self.sender.clone(),
+        };
+        tokio::spawn(stocktaking.run());
     }
 
     pub(crate) fn term_name(&self) -> Option<Arc<str>> {
         self.duty.term().and_then(|term| term.name.clone())
     }
 
-    pub(crate) fn take_stock_in(&mut self, term: Option<&Arc<str>>, pods: Option<Vec<WirePod>>) {
-        // A list that was long on its way may be of an earlier term, and knows nothing of the leaders since.
-        if term != self.term_name().as_ref() {
+    pub(crate) fn take_stock_in(&mut self, term: Option<&Arc<str>>, pods: &[WirePod]) {
+        let lists = self.trackers.of(Kind::Pods).lists();
+        if !self.is_of_this_term(term) || !self.duty.takes_stock(lists) {
+            return;
+        }
+        for wire in pods {
+            if self.trackers.of(Kind::Pods).stocked(&wire.metadata)
+                && let Some(pod) = self.noted.pod(wire)
+            {
+                self.handle(Event::PodSeen(pod));
+            }
+        }
+    }
+
+    pub(crate) fn end_stock(&mut self, term: Option<&Arc<str>>, pods: Option<usize>) {
+        if !self.is_of_this_term(term) {
             return;
         }
         let (now, lists) = (self.clock.now(), self.trackers.of(Kind::Pods).lists());
         let usable = self.duty.stock_came(pods.is_some(), lists, now);
-        let pods = pods.filter(|_| usable).unwrap_or_default();
-        let mut news: usize = 0;
-        for wire in &pods {
-            if self.trackers.of(Kind::Pods).stocked(&wire.metadata)
-                && let Some(pod) = self.noted.pod(wire)
-            {
-                news += 1;
-                self.handle(Event::PodSeen(pod));
-            }
-        }
-        self.trackers.of(Kind::Pods).end_stock();
+        let news = self.trackers.of(Kind::Pods).end_stock();
         if usable {
-            info!(pods = pods.len(), news, "every Pod is known as of now; deciding");
+            info!(pods, news, "every Pod is known as of now; deciding");
             self.handle(Event::TermBegan);
         }
     }
+
+    /// A list that was long on its way may be of an earlier term, and knows nothing of the leaders since.
+    fn is_of_this_term(&self, term: Option<&Arc<str>>) -> bool {
+        term == self.term_name().as_ref()
+    }
 }
 
-/// Every Pod of this scheduler, by a consistent read: no resourceVersion is given. Later pages show the
-/// same moment as the first. One that cannot be read is the watch's business.
-async fn our_pods(client: Client, served: &Served) -> kube::Result<Vec<WirePod>> {
-    let mut pods = Vec::new();
-    // A selector of fields names one value.
-    for scheduler_name in served.names() {
-        let mut token = None;
+/// Lists every Pod of this scheduler, page by page, and tells what it finds.
+struct Stocktaking {
+    client: Client,
+    served: Served,
+    term: Option<Arc<str>>,
+    sender: Sender<Input>,
+}
+
+impl Stocktaking {
+    async fn run(self) {
+        let mut pods = 0;
+        let mut all_came = true;
+        // A selector of fields names one value.
+        for scheduler_name in self.served.names() {
+            match self.list(scheduler_name).await {
+                Ok(count) => pods += count,
+                Err(error) => {
+                    warn!(%error, "the Pods cannot be listed; trying again before anything is decided");
+                    all_came = false;
+                    break;
+                }
+            }
+        }
+        let pods = all_came.then_some(pods);
+        let _ = self.sender.send(Input::StockEnds { term: self.term, pods }).await;
+    }
+
+    /// By a consistent read: no resourceVersion is given. Later pages show the same moment as the first. A Pod that
+    /// cannot be read is the watch's business.
+    async fn list(&self, scheduler_name: &str) -> Result<usize, Unanswered> {
+        let (mut pods, mut token) = (0, None);
         loop {
-            let text = client.request_text(page(scheduler_name, token.as_deref())?).await?;
-            let page = Page::read(text.as_bytes()).map_err(kube::Error::SerdeError)?;
-            pods.extend(page.items().iter().filter_map(|raw| read::<WirePod>(raw).ok()));
-            match page.token() {
-                Some(next) => token = Some(next.to_owned()),
-                None => break,
+            let path = page_path(scheduler_name, token.as_deref());
+            let page = Page::<WirePod>::ask(&self.client, &path).await?;
+            pods += page.objects.len();
+            let (term, found) = (self.term.clone(), page.objects);
+            // Whoever ends takes us with him.
+            let _ = self.sender.send(Input::Stock { term, pods: found }).await;
+            token = page.token;
+            if token.is_none() {
+                return Ok(pods);
             }
         }
     }
-    Ok(pods)
 }
 
-fn page(scheduler_name: &str, token: Option<&str>) -> kube::Result<Request<Vec<u8>>> {
+fn page_path(scheduler_name: &str, token: Option<&str>) -> String {
     let ours = format!("fieldSelector=spec.schedulerName%3D{scheduler_name}");
     let token = token.map(|token| format!("&continue={token}")).unwrap_or_default();
-    Request::get(format!("/api/v1/pods?limit={PAGE_PODS}&{ours}{token}"))
-        .body(Vec::new())
-        .map_err(kube::Error::HttpError)
+    format!("/api/v1/pods?limit={PAGE_PODS}&{ours}{token}")
 }

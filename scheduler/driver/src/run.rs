@@ -36,7 +36,7 @@ use crate::wire::WirePod;
 
 /// News and outcomes on their way to the loop. A full channel slows the watches down; the API
 /// server buffers for them.
-const INPUTS_MAX: usize = 4096;
+const INPUTS_MAX: usize = 1024;
 /// Inputs taken before decisions are made from them.
 const BATCH_MAX: usize = 512;
 /// Attempts before new inputs are looked at.
@@ -66,10 +66,15 @@ pub(crate) enum Input {
     },
     EvictionEnded(EvictReport),
     WriteEnded,
-    /// Every Pod of ours, listed by a new leader in this term; none if that failed.
-    StockTaken {
+    /// Some of our Pods, listed by a new leader in this term.
+    Stock {
         term: Option<Arc<str>>,
-        pods: Option<Vec<WirePod>>,
+        pods: Vec<WirePod>,
+    },
+    /// That was all of them, so many; none if that failed.
+    StockEnds {
+        term: Option<Arc<str>>,
+        pods: Option<usize>,
     },
 }
 

@@ -29,8 +29,15 @@ pub(crate) struct Tracker {
     /// A list comes in.
     is_relisting: bool,
     lists_begun: u64,
-    /// While stock is taken: the UIDs of those that went meanwhile.
-    buried: Option<HashSet<Arc<str>>>,
+    /// While stock is taken.
+    stock: Option<Stock>,
+}
+
+#[derive(Debug, Default)]
+struct Stock {
+    /// The UIDs of those that went meanwhile.
+    buried: HashSet<Arc<str>>,
+    news: usize,
 }
 
 #[derive(Debug)]
@@ -122,8 +129,8 @@ impl Tracker {
     }
 
     fn bury(&mut self, version: &Version) {
-        if let Some(buried) = &mut self.buried {
-            buried.insert(version.uid.clone());
+        if let Some(stock) = &mut self.stock {
+            stock.buried.insert(version.uid.clone());
         }
     }
 
@@ -140,25 +147,27 @@ impl Tracker {
 
     /// A list beside the watch begins.
     pub fn begin_stock(&mut self) {
-        self.buried = Some(HashSet::new());
+        self.stock = Some(Stock::default());
     }
 
     /// An object from that list. Whether it is news: not if the watch knows a later version or has
     /// seen its end.
     pub fn stocked(&mut self, meta: &ObjectMeta) -> bool {
         let (key, version) = (key(meta), version(meta));
-        let is_buried = self.buried.as_ref().is_some_and(|buried| buried.contains(&version.uid));
         let known = self.known.get(&key);
         let is_older = known.is_some_and(|known| known.version.number >= version.number);
-        if is_buried || is_older {
+        let Some(stock) = self.stock.as_mut().filter(|_| !is_older) else { return false };
+        if stock.buried.contains(&version.uid) {
             return false;
         }
+        stock.news += 1;
         self.insert(key, version);
         true
     }
 
-    pub fn end_stock(&mut self) {
-        self.buried = None;
+    /// How many were news.
+    pub fn end_stock(&mut self) -> usize {
+        self.stock.take().unwrap_or_default().news
     }
 
     /// The list is complete: what it did not show is gone.
@@ -250,7 +259,8 @@ mod tests {
         assert!(!tracker.stocked(&meta("b", "2", 4)), "older than what is known");
         assert!(tracker.stocked(&meta("b", "2", 6)));
         assert!(tracker.stocked(&meta("c", "3", 7)), "the watch has not shown it yet");
-        tracker.end_stock();
+        assert_eq!(tracker.end_stock(), 2);
+        assert!(!tracker.stocked(&meta("d", "4", 8)), "nobody takes stock");
         assert_eq!(tracker.seen(&meta("c", "3", 7)), (true, None));
     }
 

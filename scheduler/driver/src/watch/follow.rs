@@ -1,10 +1,7 @@
 //! Asks the API server what the cursor wants to know, and tells what comes.
 
-use std::time::Duration;
-
 use futures::StreamExt;
-use http::header::ACCEPT;
-use http::{Request, Response, StatusCode};
+use http::{Response, StatusCode};
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
@@ -13,16 +10,15 @@ use tokio::time::{sleep, timeout};
 use tracing::{debug, info, warn};
 
 use super::News;
-use super::binary::read_error;
 use super::cursor::{Ask, Break, Cursor};
-use super::frames::{Notice, Page, read};
-use super::told::{Answer, Read, Told, accepted, is_protobuf};
+use super::frames::{JsonPage, Notice, read};
+use super::page::{SILENCE_MAX, asked};
+use super::told::{Answer, Read, Told};
 use crate::wire::Wire;
 
-/// The API server ends each watch after this long, and we go on from there …
+/// The API server ends each watch after this long, and we go on from there; one that is silent for longer
+/// ([`SILENCE_MAX`]) is dead, whatever the connection says.
 const WATCH_SECONDS: u32 = 25;
-/// … so one that is silent for longer is dead, whatever the connection says.
-const SILENCE_MAX: Duration = Duration::from_secs(28);
 /// Everything there is may take a while to come.
 const STREAM_SECONDS: u32 = 300;
 /// Objects in a page: a few megabytes.
@@ -114,36 +110,20 @@ where
     }
 
     async fn send(&self, ask: &Ask) -> Result<Response<Body>, (Break, String)> {
-        let failed = |why: String| (Break::Failed, why);
-        let path = K::url_path(&(), self.namespace);
-        let request = Request::get(format!("{path}?{}", query(ask)))
-            .header(ACCEPT, accepted::<K>())
-            .body(Body::empty())
-            .map_err(|error| failed(error.to_string()))?;
-        let reply = match timeout(SILENCE_MAX, self.client.send(request)).await {
-            Ok(Ok(reply)) => reply,
-            Ok(Err(error)) => return Err(failed(error.to_string())),
-            Err(_) => return Err(failed(format!("no answer within {SILENCE_MAX:?}"))),
-        };
-        let status = reply.status();
-        if status.is_success() {
-            return Ok(reply);
-        }
-        let in_protobuf = is_protobuf(reply.headers());
-        let notice: Notice = match timeout(SILENCE_MAX, reply.into_body().collect()).await {
-            Ok(Ok(body)) if in_protobuf => read_error(&body.to_bytes()),
-            Ok(Ok(body)) => serde_json::from_slice(&body.to_bytes()).unwrap_or_default(),
-            Ok(Err(_)) | Err(_) => Notice::default(),
-        };
-        let why = match (ask, status) {
-            (_, StatusCode::GONE) => Break::TooOld,
-            (Ask::Stream, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY) => {
-                Break::NoStreams
-            }
-            (Ask::List | Ask::Stream | Ask::Page { .. }, StatusCode::NOT_FOUND) => Break::NotServed,
-            _ => Break::Failed,
-        };
-        Err((why, format!("{status}: {}", notice.message)))
+        let path = format!("{}?{}", K::url_path(&(), self.namespace), query(ask));
+        asked::<K>(&self.client, &path).await.map_err(|unanswered| {
+            let why = match (ask, unanswered.status) {
+                (_, Some(StatusCode::GONE)) => Break::TooOld,
+                (Ask::Stream, Some(StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY)) => {
+                    Break::NoStreams
+                }
+                (Ask::List | Ask::Stream | Ask::Page { .. }, Some(StatusCode::NOT_FOUND)) => {
+                    Break::NotServed
+                }
+                _ => Break::Failed,
+            };
+            (why, unanswered.to_string())
+        })
     }
 
     async fn take_page(
@@ -157,7 +137,7 @@ where
             Ok(body) => body.to_bytes(),
             Err(error) => return failed(error.to_string()),
         };
-        let page = match Page::read(&body) {
+        let page = match JsonPage::read(&body) {
             Ok(page) => page,
             Err(error) => return failed(format!("no list: {error}")),
         };

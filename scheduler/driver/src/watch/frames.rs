@@ -21,7 +21,7 @@ pub(crate) struct Unreadable {
 }
 
 /// An object, or what is left of it.
-pub(crate) fn read<K: DeserializeOwned>(raw: &RawValue) -> Result<K, Box<Unreadable>> {
+pub(super) fn read<K: DeserializeOwned>(raw: &RawValue) -> Result<K, Box<Unreadable>> {
     serde_json::from_str(raw.get()).map_err(|error| {
         let mut left = Box::new(Unreadable { why: error.to_string(), ..Unreadable::default() });
         if let Ok(object) = serde_json::from_str::<Value>(raw.get()) {
@@ -91,7 +91,7 @@ impl Notice {
 
 /// A page of a list.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Page<'a> {
+pub(super) struct JsonPage<'a> {
     #[serde(default)]
     metadata: PageMeta,
     #[serde(borrow, default)]
@@ -106,7 +106,7 @@ struct PageMeta {
     token: String,
 }
 
-impl<'a> Page<'a> {
+impl<'a> JsonPage<'a> {
     pub fn read(text: &'a [u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(text)
     }
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!((frame.kind, notice.version()), ("BOOKMARK", Some("9")));
         assert!(notice.ends_initial_events());
         let page =
-            Page::read(br#"{"metadata":{"resourceVersion":"4","continue":"t"},"items":null}"#);
+            JsonPage::read(br#"{"metadata":{"resourceVersion":"4","continue":"t"},"items":null}"#);
         let page = page.unwrap();
         assert_eq!((page.version(), page.token(), page.items().len()), ("4", Some("t"), 0));
     }

@@ -8,7 +8,8 @@ use http::{HeaderMap, HeaderValue};
 use serde_json::Value;
 
 use super::cursor::Ask;
-use super::frames::{Notice, Page, read};
+use super::frames::{JsonPage, Notice, read};
+use super::page::Page;
 use super::told::{Answer, Told};
 use crate::wire::{Wire, WireNode, WirePod};
 
@@ -47,7 +48,7 @@ fn listed<K: Wire>(bytes: &[u8], chunk: usize) -> Vec<Told<K>> {
 }
 
 fn assert_lists_agree<K: Wire + Debug + PartialEq>((json, binary): (&[u8], &[u8]), end: &str) {
-    let page = Page::read(json).unwrap();
+    let page = JsonPage::read(json).unwrap();
     for chunk in [1, 7, 1_000, binary.len()] {
         let mut pieces = listed::<K>(binary, chunk);
         let last = pieces.pop().unwrap();
@@ -78,7 +79,7 @@ fn nodes_tell_the_same_in_protobuf_as_in_json() {
 #[test]
 fn no_field_that_is_read_is_missing_from_the_comparison() {
     let shown = |bytes: &[u8]| -> String {
-        let page = Page::read(bytes).unwrap();
+        let page = JsonPage::read(bytes).unwrap();
         page.items().iter().map(|raw| raw.get()).collect()
     };
     let (pods, nodes) = (shown(PODS.0), shown(NODES.0));
@@ -131,6 +132,17 @@ fn watches_tell_the_same_in_protobuf_as_in_json() {
         let binary: Vec<String> = told(binary, EVENTS.1, chunk).iter().map(shown).collect();
         assert_eq!(binary, json);
     }
+}
+
+#[test]
+fn a_page_has_the_same_objects_in_protobuf_as_in_json() {
+    let protobuf = || answer(&Ask::Page { token: None }, "application/vnd.kubernetes.protobuf");
+    let json = Page::<WirePod>::read(PODS.0, None).unwrap();
+    let binary = Page::<WirePod>::read(PODS.1, protobuf()).unwrap();
+    assert!(!json.objects.is_empty());
+    assert_eq!((json.objects, json.token), (binary.objects, binary.token));
+    let cut_off = Page::<WirePod>::read(&PODS.1[..PODS.1.len() / 2], protobuf()).unwrap_err();
+    assert!(cut_off.to_string().contains("no end"), "{cut_off}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Watches: each resource is listed, then followed, and listed again when that breaks.
 //!
 //! [`cursor`] says what to ask next (no I/O), [`told`] reads answers object by object, whether they are written in
-//! JSON ([`frames`]) or protobuf ([`binary`]), [`follow`] asks.
+//! JSON ([`frames`]) or protobuf ([`binary`]), [`follow`] asks; [`page`] asks for a list beside all that.
 
 mod binary;
 mod cursor;
@@ -9,6 +9,7 @@ mod follow;
 mod frames;
 #[cfg(test)]
 mod golden_tests;
+mod page;
 mod told;
 
 use std::marker::PhantomData;
@@ -18,7 +19,8 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::Sender;
 use tokio::task::JoinSet;
 
-pub(crate) use frames::{Page, Unreadable, read};
+pub(crate) use frames::Unreadable;
+pub(crate) use page::{Page, Unanswered};
 
 use crate::wire::{
     Wire, WireBudget, WireBundle, WireCorridor, WireLease, WireNamespace, WireNode, WirePod,
