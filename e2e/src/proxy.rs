@@ -5,6 +5,8 @@
 //! and when its answer is passed back, and may let either wait for ever. Watches pass through as they
 //! come.
 
+mod shape;
+
 use std::convert::Infallible;
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -14,12 +16,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, FutureExt as _};
-use futures::stream::{self, StreamExt as _};
 use http::header::{ACCEPT, CONNECTION, HOST, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Full, StreamBody};
-use hyper::body::{Bytes, Frame, Incoming};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -32,11 +33,12 @@ use tokio::time::{sleep, timeout};
 
 use crate::error::{Doing as _, Error, Result};
 
+pub use shape::{Fate, Form, Shaper};
+use shape::{is_protobuf, shaped};
+
 /// Calls that were passed on before a kill are answered within moments.
 const QUIET_TIME_MAX: Duration = Duration::from_secs(30);
 const QUIET_POLL_EVERY: Duration = Duration::from_millis(2);
-
-const PROTOBUF: &[u8] = b"application/vnd.kubernetes.protobuf";
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 type ReplyBody = UnsyncBoxBody<Bytes, BoxError>;
@@ -71,20 +73,6 @@ pub struct Answer {
 /// What the server makes of a call, once somebody waits for it.
 pub type CarryOut = BoxFuture<'static, Result<Answer>>;
 
-/// What becomes of a line of a watch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fate {
-    /// These are passed back instead, each with its end.
-    Lines(Vec<Bytes>),
-    /// The watch ends here.
-    Cut,
-    /// Nothing more is heard, though the connection stays.
-    Silence,
-}
-
-/// Judges a watch line by line.
-pub type Shaper = Box<dyn FnMut(&[u8]) -> Fate + Send>;
-
 /// Stands in the way of calls and answers. Long polls are not brought before it.
 pub trait Gate: Send + Sync {
     /// A watch may be answered at once, with a code and a body, …
@@ -92,9 +80,14 @@ pub trait Gate: Send + Sync {
         None
     }
 
-    /// … or its lines be changed on their way.
+    /// … or its events be changed on their way.
     fn shape_watch(self: Arc<Self>, _call: &Call) -> Option<Shaper> {
         None
+    }
+
+    /// Whether it can judge the answer only in JSON. Else it comes as the scheduler asks for it.
+    fn needs_json(&self, _call: &Call) -> bool {
+        false
     }
 
     /// The call is passed on when `carry_out` is awaited, and the answer passed back when this ends.
@@ -251,18 +244,19 @@ impl Passage {
         for of_one_connection in [HOST, CONNECTION, TRANSFER_ENCODING] {
             headers.remove(of_one_connection);
         }
-        // Gates look at JSON, line by line. The scheduler asks for protobuf and takes either.
-        if headers.get(ACCEPT).is_some_and(|accept| accept.as_bytes().starts_with(PROTOBUF)) {
-            headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        }
-        let call = Arc::new(Call {
+        let mut call = Call {
             server: self.server,
             method: head.method,
             uri: head.uri,
             headers,
             body: body.to_bytes(),
             received: Instant::now(),
-        });
+        };
+        // The scheduler asks for protobuf and takes either.
+        if call.headers.get(ACCEPT).is_some_and(is_protobuf) && self.gate.needs_json(&call) {
+            call.headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        }
+        let call = Arc::new(call);
         if call.is_watch() || call.is_long_poll() {
             return Some(self.pass_stream(&call).await);
         }
@@ -285,7 +279,10 @@ impl Passage {
             Err(problem) => return refusal(&problem.to_string()),
         };
         match Arc::clone(&self.gate).shape_watch(call).filter(|_| call.is_watch()) {
-            Some(shaper) => reply.map(|body| shaped(body, shaper)),
+            Some(shaper) => {
+                let form = Form::of(reply.headers());
+                reply.map(|body| shaped(body, form, shaper))
+            }
             None => reply.map(|body| body.map_err(Into::into).boxed_unsync()),
         }
     }
@@ -341,42 +338,6 @@ impl Answer {
         response.headers_mut().remove(TRANSFER_ENCODING);
         response
     }
-}
-
-/// The lines of a watch, as the shaper leaves them.
-fn shaped(body: Body, shaper: Shaper) -> ReplyBody {
-    let state = (body.into_data_stream(), shaper, Vec::new(), false);
-    let frames = stream::unfold(state, |(mut chunks, mut shaper, mut rest, over)| async move {
-        if over {
-            return None;
-        }
-        let chunk = chunks.next().await?;
-        let chunk: Bytes = match chunk {
-            Ok(chunk) => chunk,
-            Err(problem) => return Some((Err(problem.into()), (chunks, shaper, rest, true))),
-        };
-        rest.extend_from_slice(&chunk);
-        let (mut out, mut over) = (Vec::new(), false);
-        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = rest.drain(..=end).collect();
-            match shaper(&line[..end]) {
-                Fate::Lines(lines) => {
-                    for line in lines {
-                        out.extend_from_slice(&line);
-                        out.push(b'\n');
-                    }
-                }
-                Fate::Cut => {
-                    over = true;
-                    break;
-                }
-                Fate::Silence => std::future::pending().await,
-            }
-        }
-        let frame: std::result::Result<_, BoxError> = Ok(Frame::data(Bytes::from(out)));
-        Some((frame, (chunks, shaper, rest, over)))
-    });
-    StreamBody::new(frames).boxed_unsync()
 }
 
 /// The server could not be asked.

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::error::Error;
-use crate::proxy::{Answer, Call, CarryOut, Fate, Gate, Shaper};
+use crate::proxy::{Answer, Call, CarryOut, Fate, Form, Gate, Shaper};
 
 /// What happens to a Binding.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ pub enum BindFault {
     After(Arc<dyn Fn(String) -> BoxFuture<'static, ()> + Send + Sync>),
 }
 
-/// What happens to a watch of Pods, after so many of its lines.
+/// What happens to a watch of Pods, after so many of its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchFault {
     Cut,
@@ -71,8 +71,11 @@ impl fmt::Debug for BindFault {
     }
 }
 
-/// Lines of a watch that pass before its fault.
-const LINES_BEFORE: usize = 5;
+/// Events of a watch that pass before its fault.
+const EVENTS_BEFORE: usize = 5;
+
+/// Events as Kubernetes' own code writes them. The last says that what is asked for is too old.
+const GOLDEN_EVENTS: &[u8] = include_bytes!("../../../scheduler/driver/golden/protobuf/events.pb");
 
 fn set<T>(place: &Mutex<T>, value: T) {
     *place.lock().unwrap_or_else(PoisonError::into_inner) = value;
@@ -141,6 +144,19 @@ fn is_event(call: &Call) -> bool {
     call.method == Method::POST && call.path().ends_with("/events")
 }
 
+const PODS: &str = "/api/v1/pods";
+
+/// The watch's own list, not that of a new leader.
+fn is_list(call: &Call) -> bool {
+    let is_plain = !call.query().contains("fieldSelector") && !call.is_watch();
+    call.method == Method::GET && call.path() == PODS && is_plain
+}
+
+/// A watch that begins with everything there is.
+fn is_stream(call: &Call) -> bool {
+    call.query().contains("sendInitialEvents")
+}
+
 fn pod_of(call: &Call) -> String {
     call.path().rsplit('/').nth(1).unwrap_or_default().to_owned()
 }
@@ -155,6 +171,9 @@ impl Gate for Faults {
                 carry_out.await
             }
             .boxed();
+        }
+        if is_list(&call) && self.takes_list() {
+            return async move { Ok(Answer::status(StatusCode::GONE.as_u16())) }.boxed();
         }
         if !is_binding(&call) {
             return carry_out;
@@ -186,42 +205,45 @@ impl Gate for Faults {
         }
     }
 
+    /// What is changed must be read.
+    fn needs_json(&self, _call: &Call) -> bool {
+        self.edit.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     fn refuse_watch(&self, call: &Call) -> Option<(StatusCode, Bytes)> {
-        let is_list = call.path() == "/api/v1/pods" && call.query().contains("sendInitialEvents");
-        let left = |times: usize| times.checked_sub(1);
-        let refused = is_list
-            && self.lists_too_old.fetch_update(Ordering::SeqCst, Ordering::SeqCst, left).is_ok();
-        refused.then(|| {
-            self.strike();
-            (StatusCode::GONE, too_old().to_string().into())
-        })
+        let is_refused = call.path() == PODS && is_stream(call) && self.takes_list();
+        is_refused.then(|| (StatusCode::GONE, too_old().to_string().into()))
     }
 
     fn shape_watch(self: Arc<Self>, call: &Call) -> Option<Shaper> {
-        if call.path() != "/api/v1/pods" {
+        if call.path() != PODS {
             return None;
         }
         // A list is left alone: it is the watch that is looked at.
-        let is_list = call.query().contains("sendInitialEvents");
-        let fault = if is_list { None } else { self.take(&self.watch) };
-        let mut lines = 0;
-        Some(Box::new(move |line| {
-            lines += 1;
+        let fault = if is_stream(call) { None } else { self.take(&self.watch) };
+        let mut events = 0;
+        Some(Box::new(move |event, form| {
+            events += 1;
             match fault {
-                Some(fault) if lines > LINES_BEFORE => fate(fault),
-                _ => self.pass_line(line),
+                Some(fault) if events > EVENTS_BEFORE => fate(fault, form),
+                _ => self.pass_event(event, form),
             }
         }))
     }
 }
 
-fn fate(fault: WatchFault) -> Fate {
+fn fate(fault: WatchFault, form: Form) -> Fate {
     match fault {
         WatchFault::Cut => Fate::Cut,
         WatchFault::Silent => Fate::Silence,
-        WatchFault::TooOld => {
+        WatchFault::TooOld if form == Form::Json => {
             let event = json!({ "type": "ERROR", "object": too_old() });
-            Fate::Lines(vec![event.to_string().into()])
+            Fate::Events(vec![event.to_string().into()])
+        }
+        WatchFault::TooOld => {
+            let mut golden = GOLDEN_EVENTS.to_vec();
+            let last = std::iter::from_fn(|| form.take(&mut golden)).last();
+            Fate::Events(last.into_iter().map(Bytes::from).collect())
         }
     }
 }
@@ -234,10 +256,22 @@ fn too_old() -> Value {
 }
 
 impl Faults {
-    fn pass_line(&self, line: &[u8]) -> Fate {
+    /// Whether the next list is to be refused.
+    fn takes_list(&self) -> bool {
+        let left = |times: usize| times.checked_sub(1);
+        let counter = &self.lists_too_old;
+        let is_refused = counter.fetch_update(Ordering::SeqCst, Ordering::SeqCst, left).is_ok();
+        if is_refused {
+            self.strike();
+        }
+        is_refused
+    }
+
+    fn pass_event(&self, event: &[u8], form: Form) -> Fate {
         let edit = self.edit.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut passed = Bytes::copy_from_slice(line);
-        if let (Some(edit), Ok(mut event)) = (edit, serde_json::from_slice::<Value>(line)) {
+        let mut passed = Bytes::copy_from_slice(event);
+        let edit = edit.filter(|_| form == Form::Json);
+        if let (Some(edit), Ok(mut event)) = (edit, serde_json::from_slice::<Value>(event)) {
             let before = event["object"].clone();
             edit(&mut event["object"]);
             if event["object"] != before {
@@ -247,8 +281,8 @@ impl Faults {
         }
         if *self.doubled.lock().unwrap_or_else(PoisonError::into_inner) {
             self.strike();
-            return Fate::Lines(vec![passed.clone(), passed]);
+            return Fate::Events(vec![passed.clone(), passed]);
         }
-        Fate::Lines(vec![passed])
+        Fate::Events(vec![passed])
     }
 }
