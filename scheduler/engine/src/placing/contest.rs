@@ -36,6 +36,7 @@ impl Entrant {
 #[derive(Debug, Default)]
 pub(super) struct Arena {
     pub entrants: Vec<Entrant>,
+    totals: Vec<i64>,
     groups: Vec<i64>,
     places: Vec<u64>,
     stamp: u64,
@@ -66,18 +67,20 @@ impl Arena {
         let spread = Span::of(self.entrants.iter().filter_map(|it| it.spread));
         let spread_weight = weight(Plugin::PodTopologySpread, rules.weights.pod_topology_spread);
         let spreads = !kind.constraints.soft_spread.is_empty();
-        let total = |it: &Entrant, groups: &[i64]| {
-            let mut total = it.own.saturating_add(groups[it.group]);
-            total =
-                total.saturating_add(attraction_weight * attraction.above_lowest(it.attraction));
+        // Most entrants have what the one before had, and a division takes longer than to see that.
+        let mut attracts = Last::of(|raw| attraction_weight * attraction.above_lowest(raw));
+        let mut evens = Last::of(|raw| spread_weight * spread.fewest_first(raw));
+        self.totals.clear();
+        for it in &self.entrants {
+            let mut total = it.own.saturating_add(self.groups[it.group]);
+            total = total.saturating_add(attracts.score(it.attraction));
             if spreads && let Some(raw) = it.spread {
-                total = total.saturating_add(spread_weight * spread.fewest_first(raw));
+                total = total.saturating_add(evens.score(raw));
             }
-            total
-        };
-        let totals = self.entrants.iter().map(|it| total(it, &self.groups));
-        let best = totals.clone().max()?;
-        let winners = self.entrants.iter().zip(totals).filter(|(_, total)| *total == best);
+            self.totals.push(total);
+        }
+        let best = self.totals.iter().copied().max()?;
+        let winners = self.entrants.iter().zip(&self.totals).filter(|(_, total)| **total == best);
         winners.map(|(it, _)| *it).min_by_key(|it| draw.place_of(it.slot.into()))
     }
 
@@ -179,6 +182,29 @@ impl Arena {
                 score += matching as f64 * weight + (it.max_skew - 1) as f64;
             }
             entrant.spread = Some(score.round() as i64);
+        }
+    }
+}
+
+/// Remembers the last score that was computed.
+struct Last<F> {
+    known: Option<(i64, i64)>,
+    compute: F,
+}
+
+impl<F: Fn(i64) -> i64> Last<F> {
+    fn of(compute: F) -> Self {
+        Self { known: None, compute }
+    }
+
+    fn score(&mut self, raw: i64) -> i64 {
+        match self.known {
+            Some((known, score)) if known == raw => score,
+            _ => {
+                let score = (self.compute)(raw);
+                self.known = Some((raw, score));
+                score
+            }
         }
     }
 }
