@@ -75,8 +75,10 @@ impl Growth {
             "start",
             "One decision, by nodes in the cluster",
         );
-        let below = format!("50 % and 99 % of decisions take no longer. {}", self.machine);
-        text(&mut svg, (LEFT, 48.0), 10.0, "#616e7c", "start", &below);
+        let below = ["50 % and 99 % of decisions take no longer", &self.machine.to_string()];
+        for (y, words) in [46.0, 59.0].into_iter().zip(below) {
+            text(&mut svg, (LEFT, y), 10.0, "#616e7c", "start", words);
+        }
         for power in POWERS_OF_NODES.0..=POWERS_OF_NODES.1 {
             let nodes = 10_f64.powi(power);
             let (x, words) = (x_of(nodes), format!("{}", Thousands(nodes)));
@@ -134,7 +136,7 @@ const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 400.0;
 const LEFT: f64 = 90.0;
 const RIGHT: f64 = 640.0;
-const TOP: f64 = 66.0;
+const TOP: f64 = 74.0;
 const BOTTOM: f64 = 360.0;
 /// Between two names, so that both can be read.
 const NAME_HEIGHT: f64 = 13.0;

@@ -35,6 +35,9 @@ struct Options {
     /// How long Pods come at a steady rate after each backlog; 0 = not at all.
     #[arg(long, default_value_t = 20)]
     steady_seconds: u64,
+    /// Only the limit and corridor-scheduler: a round takes a fraction of the time.
+    #[arg(long)]
+    without_kube_scheduler: bool,
     #[arg(long, value_enum, default_value = "text")]
     output: Output,
     /// Draws the result into this file, as SVG.
@@ -106,7 +109,9 @@ async fn run_race(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         Size { nodes: options.nodes.unwrap_or(own.nodes), pods: options.pods.unwrap_or(own.pods) };
     let workload = if size == own { workload } else { workload.scaled(size) };
     let steady = Duration::from_secs(options.steady_seconds);
-    let report = race::run(workload, Plan { rounds: options.rounds, steady }).await?;
+    let with_kube_scheduler = !options.without_kube_scheduler;
+    let plan = Plan { rounds: options.rounds, steady, with_kube_scheduler };
+    let report = race::run(workload, plan).await?;
     show(&report, options)?;
     Ok(if report.checks.all_hold() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -39,6 +39,8 @@ pub struct Plan {
     pub rounds: usize,
     /// How long Pods come at a steady rate after each backlog; zero = not at all.
     pub steady: Duration,
+    /// Else it is only about the limit, and a round takes a fraction of the time.
+    pub with_kube_scheduler: bool,
 }
 
 /// Runs the race on a control plane of its own.
@@ -48,7 +50,8 @@ pub async fn run(workload: Workload, plan: Plan) -> Result<Report> {
     let mut rounds = Vec::new();
     for round in 1..=plan.rounds {
         let mut limit = 0.0;
-        for contestant in order(round, course.workload.ours_only) {
+        let with_kube_scheduler = plan.with_kube_scheduler && !course.workload.ours_only;
+        for contestant in order(round, with_kube_scheduler, plan.steady.is_zero()) {
             let drained = one(&course, round, contestant, limit, plan.steady).await?;
             say(&told(&drained));
             if contestant == Contestant::BindOnly {
@@ -60,14 +63,15 @@ pub async fn run(workload: Workload, plan: Plan) -> Result<Report> {
     Ok(Report::new(&course.workload, machine, rounds))
 }
 
-/// The limit first, as the steady load is a share of it; the two schedulers take turns in coming first.
-fn order(round: usize, ours_only: bool) -> Vec<Contestant> {
+/// The limit first when there is a steady load, which is a share of it, and the two schedulers take turns in coming first;
+/// without one, all take turns.
+fn order(round: usize, with_kube_scheduler: bool, all_take_turns: bool) -> Vec<Contestant> {
     use Contestant::{BindOnly, CorridorScheduler, KubeScheduler};
-    match (ours_only, round % 2) {
-        (true, _) => vec![BindOnly, CorridorScheduler],
-        (false, 1) => vec![BindOnly, KubeScheduler, CorridorScheduler],
-        (false, _) => vec![BindOnly, CorridorScheduler, KubeScheduler],
-    }
+    let mut order = vec![BindOnly, KubeScheduler, CorridorScheduler];
+    order.retain(|it| with_kube_scheduler || *it != KubeScheduler);
+    let taking_turns = if all_take_turns { &mut order[..] } else { &mut order[1..] };
+    taking_turns.rotate_left((round - 1) % taking_turns.len());
+    order
 }
 
 async fn one(
@@ -102,4 +106,20 @@ fn told(drained: &Drained) -> String {
         drained.cpu_seconds,
         drained.peak_mib,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_can_takes_turns_in_coming_first() {
+        use Contestant::{BindOnly, CorridorScheduler, KubeScheduler};
+        assert_eq!(order(1, true, false), [BindOnly, KubeScheduler, CorridorScheduler]);
+        assert_eq!(order(2, true, false), [BindOnly, CorridorScheduler, KubeScheduler]);
+        assert_eq!(order(3, false, false), [BindOnly, CorridorScheduler]);
+        assert_eq!(order(2, false, true), [CorridorScheduler, BindOnly]);
+        assert_eq!(order(3, true, true), [CorridorScheduler, BindOnly, KubeScheduler]);
+        assert_eq!(order(4, true, true), order(1, true, true));
+    }
 }

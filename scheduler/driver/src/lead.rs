@@ -108,21 +108,20 @@ struct Stocktaking {
 
 impl Stocktaking {
     async fn run(self) {
+        let pods = self.list_all().await;
+        if let Err(error) = &pods {
+            warn!(%error, "the Pods cannot be listed; trying again before anything is decided");
+        }
+        let _ = self.sender.send(Input::StockEnds { term: self.term, pods: pods.ok() }).await;
+    }
+
+    async fn list_all(&self) -> Result<usize, Unanswered> {
         let mut pods = 0;
-        let mut all_came = true;
         // A selector of fields names one value.
         for scheduler_name in self.served.names() {
-            match self.list(scheduler_name).await {
-                Ok(count) => pods += count,
-                Err(error) => {
-                    warn!(%error, "the Pods cannot be listed; trying again before anything is decided");
-                    all_came = false;
-                    break;
-                }
-            }
+            pods += self.list(scheduler_name).await?;
         }
-        let pods = all_came.then_some(pods);
-        let _ = self.sender.send(Input::StockEnds { term: self.term, pods }).await;
+        Ok(pods)
     }
 
     /// By a consistent read: no resourceVersion is given. Later pages show the same moment as the first. A Pod that
@@ -134,7 +133,7 @@ impl Stocktaking {
             let page = Page::<WirePod>::ask(&self.client, &path).await?;
             pods += page.objects.len();
             let (term, found) = (self.term.clone(), page.objects);
-            // Whoever ends takes us with him.
+            // Nobody listens once the driver has ended, and then this ends with it.
             let _ = self.sender.send(Input::Stock { term, pods: found }).await;
             token = page.token;
             if token.is_none() {
