@@ -19,10 +19,12 @@ impl Drop for Running {
     }
 }
 
-/// The smallest thing that starts and says so.
+/// The smallest thing that starts and says so. It ends when its terminal is gone, also where whoever runs the tests ignores
+/// that signal, as `nohup` does.
 fn daemons(binary: &Path, state: &Path) -> String {
     let (binary, state) = (binary.display(), state.display());
-    format!("exec '{binary}' daemons --state-dir '{state}' --http 127.0.0.1:0")
+    let ends_with_terminal = "env --default-signal=HUP";
+    format!("exec {ends_with_terminal} '{binary}' daemons --state-dir '{state}' --http 127.0.0.1:0")
 }
 
 #[tokio::test]
