@@ -13,6 +13,7 @@
 //! - [`https_client`] shows what the scheduler's HTTPS answers, and with which certificate.
 //! - [`differential`] asks the scheduler and the real kube-scheduler about the same random Pods.
 //! - [`observability`] shows rules and dashboards of a live site in a real Prometheus.
+//! - [`webhook`] is asked by the API server before it writes, and takes its time.
 //! - [`in_memory_api`] plays the same random calls to the real API server and to the in-memory one.
 //!
 //! Custom resources are written here as plain JSON: a slip in a Rust type must not hide itself by
@@ -53,6 +54,7 @@ pub mod site;
 pub mod stage;
 pub mod supervised;
 pub mod versions;
+pub mod webhook;
 
 pub use cluster::Cluster;
 pub use control_plane::ControlPlane;

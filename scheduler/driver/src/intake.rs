@@ -1,11 +1,11 @@
 //! What comes in, made into the engine's events.
 
-use engine::{Bind, Event, Kind};
+use engine::{Bind, Event, Kind, Refusal, RefusalCause};
 use model::PodUid;
 use tracing::{info, warn};
 
 use crate::act::{BindReport, EvictReport};
-use crate::binding::Outcome;
+use crate::binding::{Outcome, Refused};
 use crate::followed::Followed;
 use crate::health::KindState;
 use crate::metrics::Took;
@@ -19,7 +19,10 @@ impl Driver {
         self.noted.now = self.clock.now();
         match input {
             Input::Watch(news) => self.take_news(news),
-            Input::BindUnclear(uid) => self.handle(Event::BindUnknown(uid)),
+            Input::BindUnclear(uid) => {
+                self.slots.unclear_bind(&uid);
+                self.handle(Event::BindUnknown(uid));
+            }
             Input::BindEnded { report, took } => self.take_bind(*report, took),
             Input::ConditionWritten { uid, pod } => self.take_condition(uid, pod),
             Input::UseEnded { object, uid, version } => {
@@ -30,7 +33,7 @@ impl Driver {
                 self.note_tampering();
             }
             Input::EvictionEnded(report) => self.take_eviction(report),
-            Input::WriteEnded => self.slots.end_write(),
+            Input::WriteEnded(id) => self.slots.end_write(id),
             Input::Stock { term, pods } => self.take_stock_in(term.as_ref(), &pods),
             Input::StockEnds { term, pods } => self.end_stock(term.as_ref(), pods),
         }
@@ -56,22 +59,29 @@ impl Driver {
         match outcome {
             Outcome::Bound => self.handle(Event::BindDone(bind.uid)),
             // That it is gone, the watch tells.
-            Outcome::Gone => self.refused(bind, "the Pod is gone".to_owned()),
-            Outcome::Refused { message } => self.refused(bind, message),
+            Outcome::Gone => {
+                self.refused(bind, RefusalCause::Obsolete, "the Pod is gone".to_owned());
+            }
+            Outcome::Refused(Refused { message, is_conflict }) => {
+                let cause =
+                    if is_conflict { RefusalCause::Conflict } else { RefusalCause::ApiServer };
+                self.refused(bind, cause, message);
+            }
             // Not the Pod's fault: whether another leads now, the election finds out.
             Outcome::Fenced { message } => {
                 self.tenure.doubt();
-                self.refused(bind, message);
+                self.refused(bind, RefusalCause::Obsolete, message);
             }
             Outcome::TermEnded => {
-                self.refused(bind, "this replica does not lead any more".to_owned());
+                let message = "this replica does not lead any more".to_owned();
+                self.refused(bind, RefusalCause::Obsolete, message);
             }
         }
     }
 
-    fn refused(&mut self, bind: Bind, message: String) {
+    fn refused(&mut self, bind: Bind, cause: RefusalCause, message: String) {
         info!(pod = %bind.pod, node = %bind.node, why = %message, "Binding refused; trying again");
-        let refusal = engine::Refusal { message };
+        let refusal = Refusal { cause, message };
         self.handle(Event::BindRefused { pod: bind.uid, refusal });
     }
 

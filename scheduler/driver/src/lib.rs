@@ -8,6 +8,7 @@ mod act;
 mod backends;
 mod binding;
 mod births;
+mod calls;
 mod clock;
 mod configuration;
 mod duty;

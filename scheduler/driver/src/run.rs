@@ -29,7 +29,7 @@ use crate::questions::{Asked, Questions};
 use crate::rest::{Replies, Rest};
 use crate::served::Served;
 use crate::shadow::Shadow;
-use crate::slots::Slots;
+use crate::slots::{Slots, WriteId};
 use crate::tracker::Trackers;
 use crate::watch::{self, Reading, WatchNews};
 use crate::wire::WirePod;
@@ -65,7 +65,7 @@ pub(crate) enum Input {
         version: Option<u64>,
     },
     EvictionEnded(EvictReport),
-    WriteEnded,
+    WriteEnded(WriteId),
     /// Some of our Pods, listed by a new leader in this term.
     Stock {
         term: Option<Arc<str>>,
@@ -285,7 +285,8 @@ impl Driver {
         if more_to_do {
             return Deadline::now();
         }
-        let due = [self.engine.poll_timeout(), self.duty.due()].into_iter().flatten().min();
+        let due = [self.engine.poll_timeout(), self.duty.due(), self.slots.due()];
+        let due = due.into_iter().flatten().min();
         let due = due.map(|at| self.clock.deadline(at));
         let idle = Deadline::now() + IDLE;
         [due, give_up, self.publishing.due(), Some(idle)]
@@ -297,6 +298,7 @@ impl Driver {
 
     /// Decides while Bindings can be sent. Whether there is more to decide at once.
     fn decide(&mut self) -> bool {
+        self.slots.expire(self.clock.now());
         if !self.may_act() || !self.slots.can_bind() {
             // Time goes on all the same: what is due now must not wake us again and again.
             self.poll_within(0);
@@ -305,7 +307,7 @@ impl Driver {
             let (poll, deciding) = self.poll();
             match poll {
                 Poll::Bind(bind) => {
-                    self.slots.begin_bind(&bind.uid);
+                    self.slots.begin_bind(&bind, self.clock.now());
                     self.send_bind(bind, deciding);
                 }
                 Poll::Yield => return true,
@@ -357,26 +359,17 @@ impl Driver {
     fn report(&mut self) {
         while self.may_act() && self.slots.can_write() {
             if let Some(alarm) = self.noted.guard.next_to_tell() {
-                self.tell_alarm(act::tampered(&alarm));
+                self.tell_alarm(&alarm.key.namespace, act::tampered(&alarm));
                 continue;
             }
             let Some(report) = self.engine.poll_report() else { return };
             match report {
                 Report::Scheduled { pod, uid, node } => {
-                    self.tell_event(act::scheduled(&pod, &uid, &node));
+                    self.tell_event(&pod.namespace, act::scheduled(&pod, &uid, &node));
                 }
-                Report::Used(used) => {
-                    self.slots.begin_write();
-                    self.tell_used(used);
-                }
-                Report::Held(held) => {
-                    self.slots.begin_write();
-                    self.tell_held(held);
-                }
-                Report::Evict(eviction) => {
-                    self.slots.begin_write();
-                    self.evict(eviction);
-                }
+                Report::Used(used) => self.tell_used(used),
+                Report::Held(held) => self.tell_held(held),
+                Report::Evict(eviction) => self.evict(eviction),
             }
         }
     }

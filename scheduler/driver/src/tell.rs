@@ -1,10 +1,11 @@
 //! Telling people what there is to tell, behind the Bindings: each call runs by itself, and its outcome comes
 //! back as an input.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crds::Used;
-use engine::{Eviction, Held, ObjectUsed};
+use engine::{Event, Eviction, Held, ObjectUsed};
 use tokio::time::sleep;
 use tracing::{info, warn};
 
@@ -18,20 +19,25 @@ const ALARM_TRIES_MAX: u32 = 4;
 const ALARM_PAUSE: Duration = Duration::from_secs(2);
 
 impl Driver {
-    pub(crate) fn tell_event(&mut self, event: EventBody) {
-        self.slots.begin_write();
+    /// An Event about an object in this namespace.
+    pub(crate) fn tell_event(&mut self, namespace: &Arc<str>, event: EventBody) {
+        if self.slots.are_writes_overdue(namespace) {
+            self.metrics.writes.with_label_values(&["event", "throttled"]).inc();
+            return;
+        }
+        let id = self.slots.begin_write(namespace, self.clock.now());
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();
         tokio::spawn(async move {
             let written = act::write_event(&client, &event).await;
             count_write(&metrics, "event", written.is_ok());
-            let _ = sender.send(Input::WriteEnded).await;
+            let _ = sender.send(Input::WriteEnded(id)).await;
         });
     }
 
     /// An Event that is told once and never comes again by itself: a call that fails is repeated.
-    pub(crate) fn tell_alarm(&mut self, event: EventBody) {
-        self.slots.begin_write();
+    pub(crate) fn tell_alarm(&mut self, namespace: &Arc<str>, event: EventBody) {
+        let id = self.slots.begin_write(namespace, self.clock.now());
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();
         tokio::spawn(async move {
@@ -49,11 +55,18 @@ impl Driver {
                     sleep(ALARM_PAUSE).await;
                 }
             }
-            let _ = sender.send(Input::WriteEnded).await;
+            let _ = sender.send(Input::WriteEnded(id)).await;
         });
     }
 
     pub(crate) fn tell_used(&mut self, used: ObjectUsed) {
+        let namespace = &used.object.key.namespace;
+        if self.slots.are_writes_overdue(namespace) {
+            self.metrics.writes.with_label_values(&["status", "throttled"]).inc();
+            self.handle(Event::UseLost(used.object));
+            return;
+        }
+        let id = self.slots.begin_write(namespace, self.clock.now());
         let has_stray = self.noted.guard.uses.has_stray(&used.uid);
         let before = self.noted.use_conditions.get(&used.uid).map_or(&[][..], Vec::as_slice);
         let conditions = act::conditions(&used, before, has_stray, wall_clock());
@@ -76,12 +89,13 @@ impl Driver {
             let ObjectUsed { object, uid, .. } = used;
             let version = written.ok();
             let _ = sender.send(Input::UseEnded { object, uid, version }).await;
-            let _ = sender.send(Input::WriteEnded).await;
+            let _ = sender.send(Input::WriteEnded(id)).await;
         });
     }
 
     /// The outcome first, the Event about it behind.
-    pub(crate) fn evict(&self, eviction: Eviction) {
+    pub(crate) fn evict(&mut self, eviction: Eviction) {
+        let id = self.slots.begin_write(&eviction.victim.namespace, self.clock.now());
         info!(
             victim = %eviction.victim, node = %eviction.node, preemptor = %eviction.preemptor,
             step = ?eviction.step, "preempting"
@@ -98,11 +112,18 @@ impl Driver {
                 let written = act::write_event(&client, &event).await;
                 count_write(&metrics, "event", written.is_ok());
             }
-            let _ = sender.send(Input::WriteEnded).await;
+            let _ = sender.send(Input::WriteEnded(id)).await;
         });
     }
 
-    pub(crate) fn tell_held(&self, held: Held) {
+    pub(crate) fn tell_held(&mut self, held: Held) {
+        let namespace = &held.pod.namespace;
+        if self.slots.are_writes_overdue(namespace) {
+            self.metrics.writes.with_label_values(&["condition", "throttled"]).inc();
+            self.handle(Event::ReportLost(held.uid));
+            return;
+        }
+        let id = self.slots.begin_write(namespace, self.clock.now());
         info!(pod = %held.pod, why = %held.message, "held");
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();
@@ -117,7 +138,7 @@ impl Driver {
                 let written = act::write_event(&client, &event).await;
                 count_write(&metrics, "event", written.is_ok());
             }
-            let _ = sender.send(Input::WriteEnded).await;
+            let _ = sender.send(Input::WriteEnded(id)).await;
         });
     }
 }

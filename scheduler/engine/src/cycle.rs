@@ -60,19 +60,11 @@ impl Engine {
                 released.push(&need.object);
             }
         }
-        let decision = match self.verdict(order, &pod.spec, &kind) {
-            Ok(place) => Some(self.reserve(&pod, order, place)),
-            Err(Refusal { rejection, promise }) => {
-                match promise {
-                    Promise::Stays => {}
-                    Promise::Withdrawn => self.set_nomination(uid, None),
-                    Promise::Given(clearing) => {
-                        self.nominate(uid, &clearing.node, &clearing.victims);
-                    }
-                }
-                self.hold(uid, rejection);
-                None
-            }
+        let decision = if self.throttle.is_full(&pod.spec.namespace, self.now) {
+            self.move_to(uid, Stage::Throttled);
+            None
+        } else {
+            self.decide(&pod, order, &kind)
         };
         // What woke this Pod may be left over: then it is the next one's turn.
         for object in released.into_iter().filter(|_| decision.is_none()) {
@@ -83,6 +75,25 @@ impl Engine {
         }
         self.trying = None;
         decision
+    }
+
+    /// Places the Pod, or holds it.
+    fn decide(&mut self, pod: &Arc<Pod>, order: Order, kind: &ParkKey) -> Option<Bind> {
+        let Refusal { rejection, promise } = match self.verdict(order, &pod.spec, kind) {
+            Ok(place) => return Some(self.reserve(pod, order, place)),
+            Err(refusal) => refusal,
+        };
+        match promise {
+            Promise::Stays => {}
+            Promise::Withdrawn => self.set_nomination(&pod.uid, None),
+            Promise::Given(clearing) => {
+                self.nominate(&pod.uid, &clearing.node, &clearing.victims);
+            }
+        }
+        self.hold(&pod.uid, rejection);
+        // Its place among the Bindings of its namespace is free.
+        self.release_throttled(&pod.spec.namespace);
+        None
     }
 
     /// Where the Pod goes and what it is granted, or why nowhere.
@@ -233,6 +244,7 @@ impl Engine {
             | WakeOn::ObjectSpecChangeOrReady { object }
             | WakeOn::PolicyChange { object } => Stage::Aside(Box::new(object)),
             WakeOn::NodeFits => Stage::Parked,
+            WakeOn::BackoffEnds => Stage::Backoff,
         };
         let Some(record) = self.pods.get_mut(uid) else { return };
         if to == Stage::Parked {

@@ -66,12 +66,29 @@ pub struct Held {
     pub uid: PodUid,
     /// The version that this is said of: a Pod that has changed since is not told.
     pub resource_version: Arc<str>,
+    pub reason: ConditionReason,
     pub message: Arc<str>,
     /// The Pod has no such condition yet.
     pub first: bool,
     /// `status.nominatedNodeName`: the Node on which room is being made for the Pod. `None` clears
     /// it.
     pub nominated_node: Option<NodeName>,
+}
+
+/// The reason of a condition `PodScheduled=False`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ConditionReason {
+    Unschedulable,
+    SchedulerError,
+}
+
+impl ConditionReason {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unschedulable => "Unschedulable",
+            Self::SchedulerError => "SchedulerError",
+        }
+    }
 }
 
 /// One step of making a victim go.

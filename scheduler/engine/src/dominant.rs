@@ -6,6 +6,7 @@ use model::{NodeName, ObjectRef, Shape};
 use oracle::Reason;
 
 use crate::engine::Engine;
+use crate::explain::BINDER;
 use crate::rejection::{Cause, NodesRejection, ObjectRejection, Rejection};
 use crate::survey::Survey;
 use crate::units::Unit;
@@ -46,6 +47,7 @@ pub(crate) fn dominant(
     match (rejection, survey) {
         (Rejection::Pod(hold), _) => Dominant::plain("Pod", hold.to_string()),
         (Rejection::Failed(why), _) => Dominant::plain("Pod", why.clone()),
+        (Rejection::Binding(rejection), _) => Dominant::plain(BINDER, rejection.to_string()),
         (Rejection::Quarantined, _) => Dominant::plain("Pod", "quarantined".to_owned()),
         (Rejection::Object(rejection), _) => of_object(engine, rejection),
         (Rejection::Nodes(rejected), Survey::Rejected { nodes, .. }) => {

@@ -16,7 +16,7 @@ use crate::objects::Objects;
 use crate::placing::Placing;
 use crate::preempt::{Evictions, ForeignNominations};
 use crate::profile::Profiles;
-use crate::queue::{ActiveQueue, BackoffQueue, Parked};
+use crate::queue::{ActiveQueue, BackoffQueue, NamespaceThrottle, Parked};
 use crate::record::Stage;
 use crate::records::Records;
 use crate::rejection::{Rejection, WakeOn};
@@ -24,6 +24,7 @@ use crate::reports::{EventQueue, Reports};
 use crate::rng::Rng;
 use crate::stats::Stats;
 use crate::tally::{QueuedBy, Tally};
+use crate::throttling::BindingChange;
 use crate::uses::Uses;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +63,7 @@ pub struct Engine {
     pub(crate) active: ActiveQueue,
     pub(crate) backoff: BackoffQueue,
     pub(crate) parked: Parked,
+    pub(crate) throttle: NamespaceThrottle,
     pub(crate) closed: ClosedNodes,
     pub(crate) evictions: Evictions,
     pub(crate) foreign: ForeignNominations,
@@ -103,6 +105,7 @@ impl Engine {
             active: ActiveQueue::default(),
             backoff: BackoffQueue::default(),
             parked: Parked::default(),
+            throttle: NamespaceThrottle::default(),
             closed: ClosedNodes::default(),
             evictions: Evictions::default(),
             foreign: ForeignNominations::default(),
@@ -139,6 +142,7 @@ impl Engine {
         for _ in 0..budget.attempts_max {
             if self.active.is_empty() {
                 self.reconsider_kept();
+                self.release_all_throttled();
             }
             let Some(pod) = self.active.pop() else { return Poll::Idle };
             if let Some(bind) = self.attempt(&pod) {
@@ -261,16 +265,19 @@ impl Engine {
         *self.stats.of_stage(&to) += 1;
         self.tally.moved(&from, &to);
         // Whoever is sent back at once was not decided upon.
-        if self.trying.as_ref() == Some(uid) && !matches!(to, Stage::Active | Stage::Backoff) {
+        let is_put_off = matches!(to, Stage::Active | Stage::Backoff | Stage::Throttled);
+        if self.trying.as_ref() == Some(uid) && !is_put_off {
             self.tally.tried(self.now, record);
         }
         let order = record.order;
         let pod = record.pod.clone();
         let spec = &pod.spec;
+        let binding = BindingChange::of(&from, &to);
         let amount = |of: &ObjectRef| spec.need_of(of).map(Need::reserves).unwrap_or_default();
         match from {
             Stage::Active => self.active.remove(order),
             Stage::Backoff => self.backoff.remove(uid),
+            Stage::Throttled => self.throttle.leave(&spec.namespace, order),
             Stage::Parked => {
                 if let Some(kind) = record.parked_as.take() {
                     self.parked.remove(&kind, order);
@@ -290,6 +297,7 @@ impl Engine {
         match to {
             Stage::Active => self.active.push(uid.clone(), order),
             Stage::Backoff => self.backoff.push(uid.clone(), record.not_before, order),
+            Stage::Throttled => self.throttle.wait(&spec.namespace, order, uid),
             Stage::Parked => self.park(uid),
             Stage::InLine(object) => {
                 let (amount, uid) = (amount(&object), uid.clone());
@@ -310,6 +318,9 @@ impl Engine {
             | Stage::Reporting
             | Stage::Binding { .. }
             | Stage::Bound => {}
+        }
+        if let Some(change) = binding {
+            self.note_binding(&pod, change);
         }
     }
 
@@ -349,6 +360,7 @@ impl Engine {
             record.report.again = true;
             return None;
         }
+        let reason = rejection.condition_reason();
         let message: Arc<str> = rejection.told(nodes_total, closed.as_deref()).into();
         if record.pod.condition_message.as_ref() == Some(&message)
             && record.pod.nominated_node == record.nominated
@@ -361,6 +373,7 @@ impl Engine {
             pod: record.pod.key.clone(),
             uid: uid.clone(),
             resource_version: record.pod.resource_version.clone(),
+            reason,
             message,
             first: record.pod.condition_message.is_none(),
             nominated_node: record.nominated.clone(),

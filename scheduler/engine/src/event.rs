@@ -147,5 +147,16 @@ impl Kind {
 /// Why a Binding did not happen. What has become of the Pod arrives as an event of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
+    pub cause: RefusalCause,
     pub message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RefusalCause {
+    /// The API server, or an admission policy or webhook that it asked, said no or failed.
+    ApiServer,
+    /// The Pod has changed since it was read: most often the next attempt succeeds.
+    Conflict,
+    /// Nothing that concerns the Pod's owner: the Pod is gone, or another replica leads.
+    Obsolete,
 }

@@ -43,6 +43,9 @@ pub struct NodesExplained {
     pub reasons: Vec<ReasonExplained>,
 }
 
+/// kube-scheduler's name of what binds a Pod.
+pub(crate) const BINDER: &str = "DefaultBinder";
+
 /// A tie of more than this tells nobody anything.
 const BEST_NAMED_MAX: usize = 100;
 
@@ -91,12 +94,24 @@ impl Engine {
         }
         explanation.waiting_for = self.now.saturating_since(record.first_seen);
         explanation.line = self.line_position(record);
-        if record.rejection.as_deref() == Some(&Rejection::Quarantined) {
+        if let Some(rejection @ (Rejection::Quarantined | Rejection::Binding(_))) =
+            record.rejection.as_deref()
+        {
             // What the rules say of it is not why it waits.
-            let quarantined = Rejection::Quarantined;
-            explanation.message = quarantined.message(self.cluster.nodes.len());
-            explanation.dominant = Some(Dominant::plain("Pod", explanation.message.clone()));
-            explanation.wakes_on = vec![quarantined.wake_on().to_string()];
+            explanation.message = rejection.message(self.cluster.nodes.len());
+            let plugin = if *rejection == Rejection::Quarantined { "Pod" } else { BINDER };
+            explanation.dominant = Some(Dominant::plain(plugin, explanation.message.clone()));
+            explanation.wakes_on = vec![rejection.wake_on().to_string()];
+        }
+        if record.stage == Stage::Throttled {
+            let namespace = &record.pod.spec.namespace;
+            let open = self.throttle.open(namespace);
+            let _ = write!(
+                explanation.message,
+                "; it waits because the API server fails or takes long to bind Pods of namespace {namespace}: \
+                 {open} Bindings there have no outcome yet"
+            );
+            explanation.wakes_on.insert(0, "one of those Bindings ends".to_owned());
         }
         if !record.stage.is_waiting() {
             explanation.dominant = None;

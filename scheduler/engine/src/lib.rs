@@ -52,6 +52,7 @@ mod tally;
 mod testkit;
 #[cfg(test)]
 mod tests;
+mod throttling;
 mod units;
 mod uses;
 mod wake;
@@ -62,10 +63,10 @@ mod written;
 mod queue;
 
 pub use census::Census;
-pub use decision::{Bind, Eviction, Held, ObjectUsed, Poll, Report, Work};
+pub use decision::{Bind, ConditionReason, Eviction, Held, ObjectUsed, Poll, Report, Work};
 pub use dominant::Dominant;
 pub use engine::{Engine, EngineConfig, Quota};
-pub use event::{Event, EvictionStep, Kind, Refusal};
+pub use event::{Event, EvictionStep, Kind, Refusal, RefusalCause};
 pub use explain::{
     Explanation, LinePosition, NodesExplained, PreemptionExplained, ReasonExplained,
 };

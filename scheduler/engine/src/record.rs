@@ -146,6 +146,8 @@ pub(crate) enum Stage {
     /// Its turn has come, but a report on it is being written: the version on which it would be
     /// bound is about to change.
     Reporting,
+    /// Its turn has come, but its namespace has as many Bindings without an outcome as it may have.
+    Throttled,
     /// The Binding is on its way.
     Binding {
         outcome_unclear: bool,
@@ -158,7 +160,7 @@ impl Stage {
         match self {
             Self::Resting => "gated",
             Self::Finished => "finished",
-            Self::Active | Self::Reporting => "active",
+            Self::Active | Self::Reporting | Self::Throttled => "active",
             Self::Backoff => "backoff",
             Self::Parked | Self::InLine(_) | Self::Aside(_) | Self::Held => "unschedulable",
             Self::Binding { outcome_unclear: false } => "binding",

@@ -26,6 +26,7 @@ impl Engine {
         }
         self.placing = Placing::of(&self.cluster, before.placing.seats().to_vec());
         self.closed = before.closed;
+        self.throttle = before.throttle.without_pods();
         self.evictions = before.evictions;
         self.foreign = before.foreign;
         self.sweep_at = before.sweep_at;

@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use model::{Amount, FailurePolicy, Hold, NodeName, ObjectKey, ObjectRef, Phase};
 use oracle::{Preemption, Reason};
 
+use crate::decision::ConditionReason;
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Rejection {
     /// Something in the Pod itself.
@@ -20,8 +22,24 @@ pub enum Rejection {
     Nodes(NodesRejection),
     /// The Pod's rules cannot be applied.
     Failed(String),
+    /// A Node was found, but the API server did not bind the Pod to it.
+    Binding(BindingRejection),
     /// Our own code failed on this Pod; the others go on without it.
     Quarantined,
+}
+
+/// A Binding that the API server refused, with its own words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BindingRejection {
+    pub node: NodeName,
+    pub message: Arc<str>,
+}
+
+impl fmt::Display for BindingRejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { node, message } = self;
+        write!(f, "binding rejected: the API server did not bind the Pod to node {node}: {message}")
+    }
 }
 
 /// What may let a rejected Pod pass.
@@ -46,6 +64,8 @@ pub enum WakeOn {
     },
     /// A Node comes or changes so that the Pod fits.
     NodeFits,
+    /// Time passes.
+    BackoffEnds,
 }
 
 impl fmt::Display for WakeOn {
@@ -70,6 +90,7 @@ impl fmt::Display for WakeOn {
                 )
             }
             Self::NodeFits => f.write_str("a node on which the Pod fits"),
+            Self::BackoffEnds => f.write_str("its back-off ends, within 10 s"),
         }
     }
 }
@@ -80,6 +101,19 @@ impl Rejection {
             Self::Pod(_) | Self::Failed(_) | Self::Quarantined => WakeOn::PodChange,
             Self::Object(rejection) => rejection.wake_on(),
             Self::Nodes(_) => WakeOn::NodeFits,
+            Self::Binding(_) => WakeOn::BackoffEnds,
+        }
+    }
+
+    /// The reason of the Pod's condition, as kube-scheduler has it: an error is nothing that more Nodes would mend.
+    pub fn condition_reason(&self) -> ConditionReason {
+        match self {
+            Self::Binding(_) => ConditionReason::SchedulerError,
+            Self::Pod(_)
+            | Self::Object(_)
+            | Self::Nodes(_)
+            | Self::Failed(_)
+            | Self::Quarantined => ConditionReason::Unschedulable,
         }
     }
 
@@ -88,6 +122,7 @@ impl Rejection {
         match self {
             Self::Pod(hold) => hold.to_string(),
             Self::Failed(why) => why.clone(),
+            Self::Binding(rejection) => rejection.to_string(),
             Self::Quarantined => "the scheduler failed on this Pod and has set it aside; \
                                   change or re-create the Pod to have it tried again"
                 .to_owned(),
@@ -121,6 +156,7 @@ impl Rejection {
         match self {
             Self::Pod(hold) => Class::Pod(hold.to_string()),
             Self::Failed(why) => Class::Pod(why.clone()),
+            Self::Binding(rejection) => Class::Binding(rejection.message.clone()),
             Self::Quarantined => Class::Quarantined,
             Self::Object(rejection) => Class::Object(
                 rejection.object.clone(),
@@ -135,6 +171,7 @@ impl Rejection {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Class {
     Pod(String),
+    Binding(Arc<str>),
     Quarantined,
     Object(ObjectRef, Option<Phase>, Cow<'static, str>),
     Nodes(Vec<String>),

@@ -16,7 +16,7 @@ use crate::event::Kind;
 use crate::objects::Objects;
 use crate::placing::Placing;
 use crate::preempt::{Evictions, ForeignNominations};
-use crate::queue::Parked;
+use crate::queue::{NamespaceThrottle, Parked};
 use crate::record::{Record, Stage};
 use crate::reports::Reports;
 use crate::rng::Rng;
@@ -50,6 +50,7 @@ pub struct Snapshot {
     fresh: BTreeSet<ObjectKind>,
     parked: Parked,
     closed: ClosedNodes,
+    throttle: NamespaceThrottle,
     evictions: Evictions,
     foreign: ForeignNominations,
     sweep_at: Instant,
@@ -90,6 +91,7 @@ impl Engine {
             fresh: self.fresh.clone(),
             parked: self.parked.clone(),
             closed: self.closed.clone(),
+            throttle: self.throttle.clone(),
             evictions: self.evictions.clone(),
             foreign: self.foreign.clone(),
             sweep_at: self.sweep_at,
@@ -140,6 +142,7 @@ impl Engine {
         engine.objects = snapshot.objects;
         engine.fresh = snapshot.fresh;
         engine.closed = snapshot.closed;
+        engine.throttle = snapshot.throttle;
         engine.evictions = snapshot.evictions;
         engine.foreign = snapshot.foreign;
         engine.sweep_at = snapshot.sweep_at;
@@ -187,8 +190,10 @@ impl Engine {
         }
         let stands = match record.stage {
             Stage::Active | Stage::Backoff | Stage::InLine(_) | Stage::Aside(_) => true,
-            // Parked ones are written with all that their kind knows of Nodes.
+            // Parked ones are written with all that their kind knows of Nodes, those that are throttled and those
+            // that are being bound with their namespace.
             Stage::Parked
+            | Stage::Throttled
             | Stage::Resting
             | Stage::Finished
             | Stage::Held

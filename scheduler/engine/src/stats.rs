@@ -37,7 +37,7 @@ impl Stats {
         match stage {
             Stage::Resting => &mut self.gated,
             Stage::Finished => &mut self.finished,
-            Stage::Active | Stage::Reporting => &mut self.active,
+            Stage::Active | Stage::Reporting | Stage::Throttled => &mut self.active,
             Stage::Backoff => &mut self.backoff,
             Stage::Parked => &mut self.parked,
             Stage::InLine(_) => &mut self.in_line,

@@ -84,6 +84,7 @@ impl Queue {
             Stage::Resting
             | Stage::Finished
             | Stage::Reporting
+            | Stage::Throttled
             | Stage::Binding { .. }
             | Stage::Bound => None,
         }
@@ -166,7 +167,8 @@ impl Tally {
 
     pub(crate) fn moved(&mut self, from: &Stage, to: &Stage) {
         // Its turn was only put off.
-        if let Some(queue) = Queue::of(to).filter(|_| *from != Stage::Reporting) {
+        let was_put_off = matches!(from, Stage::Reporting | Stage::Throttled);
+        if let Some(queue) = Queue::of(to).filter(|_| !was_put_off) {
             self.queued[queue as usize][self.now as usize] += 1;
         }
     }
@@ -183,7 +185,9 @@ impl Tally {
         }
         if let Some(counts) = self.in_vain.get_mut(&record.pod.spec.profile) {
             match rejection {
-                Rejection::Failed(_) | Rejection::Quarantined => counts.failed += 1,
+                Rejection::Failed(_) | Rejection::Binding(_) | Rejection::Quarantined => {
+                    counts.failed += 1;
+                }
                 Rejection::Pod(_) | Rejection::Object(_) | Rejection::Nodes(_) => {
                     counts.unschedulable += 1;
                 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use crds::annotations::{ATTESTATION_TICKET_HASH, CORRIDOR_ID, FFM_HANDLE, GRANT, LEADER};
 use engine::Bind;
 use http::Method;
+use hyper_util::client::legacy::Error as ClientError;
 use kube::Client;
+use kube::core::Status;
 use model::ObjectKind;
 use serde::Serialize;
 use serde_json::Value;
@@ -14,7 +16,7 @@ use tokio::time::{sleep, timeout};
 use tracing::warn;
 
 use super::{CALL_TIMEOUT, JSON, request, request_with};
-use crate::binding::{Binding, Next, Outcome, PostReply, ReadReply};
+use crate::binding::{Binding, Next, Outcome, PostReply, ReadReply, Refused};
 use crate::election::is_not_leading;
 use crate::run::Input;
 use crate::translate::grant_text;
@@ -52,7 +54,10 @@ pub(crate) async fn bind(
                     sleep(after).await;
                 }
                 let reply = post(&client, &bind, &body).await;
-                if matches!(reply, PostReply::Unclear { .. }) {
+                if matches!(
+                    reply,
+                    PostReply::Unsent | PostReply::Failed { .. } | PostReply::Unclear { .. }
+                ) {
                     let _ = inputs.send(Input::BindUnclear(bind.uid.clone())).await;
                 }
                 binding.after_post(reply)
@@ -142,30 +147,46 @@ async fn post(client: &Client, bind: &Bind, body: &[u8]) -> PostReply {
     let path = format!("{}/binding", pod_path(bind));
     let request = match request_with(Method::POST, &path, JSON, body.to_vec()) {
         Ok(request) => request,
-        Err(error) => return PostReply::Refused { message: error.to_string() },
+        Err(error) => {
+            let refused = Refused { message: error.to_string(), is_conflict: false };
+            return PostReply::Refused(refused);
+        }
     };
-    match timeout(CALL_TIMEOUT, client.request_text(request)).await {
+    let reply = match timeout(CALL_TIMEOUT, client.request_text(request)).await {
         Ok(Ok(_)) => PostReply::Bound,
-        Ok(Err(kube::Error::Api(status))) => match status.code {
-            408 | 429 | 500.. => {
-                let seconds = status.details.map_or(0, |details| details.retry_after_seconds);
-                PostReply::Unclear { retry_after: Some(Duration::from_secs(seconds.into())) }
-            }
-            422 if status.message.contains(STALE_LEADER) => {
-                PostReply::Fenced { message: status.message }
-            }
-            _ => PostReply::Refused { message: status.message },
-        },
+        Ok(Err(kube::Error::Api(status))) => answered(*status),
         Ok(Err(error)) if is_not_leading(&error) => PostReply::TermEnded,
-        Ok(Err(error)) => {
-            warn!(pod = %bind.pod, %error, "no clear answer to a Binding; asking again");
-            PostReply::Unclear { retry_after: None }
-        }
+        Ok(Err(error)) if is_unsent(&error) => PostReply::Unsent,
+        Ok(Err(error)) => PostReply::Unclear { message: error.to_string(), retry_after: None },
         Err(_) => {
-            warn!(pod = %bind.pod, "no answer to a Binding in time; asking again");
-            PostReply::Unclear { retry_after: None }
+            let message = format!("no answer within {} s", CALL_TIMEOUT.as_secs());
+            PostReply::Unclear { message, retry_after: None }
         }
+    };
+    if let PostReply::Failed { message, .. } | PostReply::Unclear { message, .. } = &reply {
+        warn!(pod = %bind.pod, why = message, "no clear answer to a Binding; asking again");
     }
+    reply
+}
+
+/// What the API server's own words mean. A code of a proxy before it has no reason of Kubernetes'.
+fn answered(status: Status) -> PostReply {
+    let Status { code, reason, message, details, .. } = status;
+    let seconds = details.map_or(0, |details| details.retry_after_seconds);
+    let retry_after = Some(Duration::from_secs(seconds.into()));
+    match code {
+        429 => PostReply::Failed { message, retry_after },
+        500 if reason == "InternalError" => PostReply::Failed { message, retry_after },
+        408 | 500.. => PostReply::Unclear { message, retry_after },
+        422 if message.contains(STALE_LEADER) => PostReply::Fenced { message },
+        _ => PostReply::Refused(Refused { message, is_conflict: code == 409 }),
+    }
+}
+
+/// Whether there was no connection to send a call over.
+fn is_unsent(error: &kube::Error) -> bool {
+    let kube::Error::Service(cause) = error else { return false };
+    cause.downcast_ref::<ClientError>().is_some_and(ClientError::is_connect)
 }
 
 /// A GET without resourceVersion is a quorum read.

@@ -26,7 +26,7 @@ fn patch(held: &Held) -> Value {
     let mut condition = json!({
         "type": "PodScheduled",
         "status": "False",
-        "reason": "Unschedulable",
+        "reason": held.reason.as_str(),
         "message": &*held.message,
     });
     // Only a transition moves the transition time.
@@ -44,6 +44,7 @@ fn patch(held: &Held) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use engine::ConditionReason;
     use model::ObjectKey;
 
     fn held() -> Held {
@@ -51,6 +52,7 @@ mod tests {
             pod: ObjectKey::new("a", "p"),
             uid: "u".into(),
             resource_version: "7".into(),
+            reason: ConditionReason::Unschedulable,
             message: "m".into(),
             first: true,
             nominated_node: None,

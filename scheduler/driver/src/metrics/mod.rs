@@ -159,11 +159,11 @@ impl Metrics {
 fn writes(make: &Maker) -> Made<IntCounterVec> {
     let writes = make.counters(
         "corridor_writes_total",
-        "What was written beside Bindings: condition, event, status (of Corridors and MemoryBundles), eviction (each step: the announcement, the deletion); ok or failed.",
+        "What was written beside Bindings: condition, event, status (of Corridors and MemoryBundles), eviction (each step: the announcement, the deletion); ok, failed, or throttled: not sent, because other writes to the same namespace are overdue.",
         &["kind", "result"],
     )?;
     for kind in ["condition", "event", "status", "eviction"] {
-        for result in ["ok", "failed"] {
+        for result in ["ok", "failed", "throttled"] {
             writes.with_label_values(&[kind, result]);
         }
     }

@@ -8,10 +8,10 @@ use model::{Assignment, PodUid};
 
 use crate::decision::Report;
 use crate::engine::Engine;
-use crate::event::{Event, Kind, Refusal};
+use crate::event::{Event, Kind, Refusal, RefusalCause};
 use crate::queue::backoff_after;
 use crate::record::Stage;
-use crate::rejection::Rejection;
+use crate::rejection::{BindingRejection, Rejection};
 
 impl Engine {
     pub(crate) fn observe(&mut self, event: Event) {
@@ -68,7 +68,7 @@ impl Engine {
             Event::Reconfigured(config) => self.reconfigured(*config),
             Event::TermBegan => self.term_began(),
             Event::BindDone(uid) => self.bind_done(&uid),
-            Event::BindRefused { pod, refusal } => self.bind_refused(&pod, &refusal),
+            Event::BindRefused { pod, refusal } => self.bind_refused(&pod, refusal),
             Event::ReportWritten(uid) => self.report_ended(&uid, true),
             Event::ReportLost(uid) => self.report_ended(&uid, false),
             Event::UseLost(object) => self.uses.lost(&object),
@@ -101,7 +101,7 @@ impl Engine {
         self.reports.scheduled(report, self.config.events);
     }
 
-    fn bind_refused(&mut self, uid: &PodUid, _refusal: &Refusal) {
+    fn bind_refused(&mut self, uid: &PodUid, refusal: Refusal) {
         let Some(record) = self.pods.get_mut(uid) else { return };
         if !matches!(record.stage, Stage::Binding { .. }) {
             return;
@@ -111,6 +111,17 @@ impl Engine {
         record.not_before = self.now + backoff_after(record.failures);
         let place_again = record.pod.assignment == Assignment::Waiting;
         record.order = record.order.with_priority(record.pod.spec.shape.priority);
+        let is_told = match refusal.cause {
+            RefusalCause::ApiServer => true,
+            RefusalCause::Conflict => record.failures > 1,
+            RefusalCause::Obsolete => false,
+        };
+        if let Some(holding) = record.holding.as_ref().filter(|_| place_again && is_told) {
+            let rejection =
+                BindingRejection { node: holding.node.clone(), message: refusal.message.into() };
+            record.rejection = Some(Box::new(Rejection::Binding(rejection)));
+            self.reports.held(self.now, uid, &record.report);
+        }
         self.move_to(uid, if place_again { Stage::Backoff } else { Stage::Resting });
         if !place_again {
             self.forget_in_line(uid);

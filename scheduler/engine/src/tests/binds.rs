@@ -3,11 +3,16 @@ use std::time::Duration;
 use model::{Amount, Assignment};
 
 use super::World;
-use crate::testkit::{CorridorBuilder, PodBuilder, corridor};
-use crate::{Event, Refusal};
+use crate::testkit::{CorridorBuilder, PodBuilder, corridor, key};
+use crate::{Event, Refusal, RefusalCause};
+
+fn refused_with(pod: &str, cause: RefusalCause, message: &str) -> Event {
+    let refusal = Refusal { cause, message: message.into() };
+    Event::BindRefused { pod: format!("uid-{pod}").as_str().into(), refusal }
+}
 
 fn refused(pod: &str) -> Event {
-    let refusal = Refusal { message: "conflict".into() };
+    let refusal = Refusal { cause: RefusalCause::Conflict, message: "conflict".into() };
     Event::BindRefused { pod: format!("uid-{pod}").as_str().into(), refusal }
 }
 
@@ -135,4 +140,77 @@ fn what_a_failed_attempt_took_is_put_back() {
     world.engine.trying = Some("uid-poison".into());
     world.engine.recover();
     assert_eq!(world.engine.reserved(&corridor("c1")), Some(Amount::ZERO));
+}
+
+#[test]
+fn a_binding_that_is_refused_says_so_on_the_pod_in_the_api_servers_words() {
+    let mut world = World::with_nodes(1);
+    world.see(PodBuilder::new("p").build());
+    world.decide();
+    world.handle(refused_with("p", RefusalCause::ApiServer, "bindings are frozen"));
+    let told =
+        "binding rejected: the API server did not bind the Pod to node n0: bindings are frozen";
+    let reports = world.held_reports();
+    assert_eq!(reports, [(key("p"), told.to_owned())]);
+    assert_eq!(world.message("p"), told);
+    world.pass(Duration::from_secs(1));
+    world.decide();
+    world.handle(refused_with("p", RefusalCause::ApiServer, "bindings are frozen"));
+    assert_eq!(world.held_reports(), [], "it has said so");
+    world.pass(Duration::from_secs(2));
+    assert_eq!(world.bind_all(), ["p"]);
+}
+
+#[test]
+fn a_conflict_is_told_when_it_comes_again_and_what_is_obsolete_never() {
+    let mut world = World::with_nodes(1);
+    world.see(PodBuilder::new("p").build());
+    for (cause, told) in
+        [(RefusalCause::Conflict, 0), (RefusalCause::Obsolete, 0), (RefusalCause::Conflict, 1)]
+    {
+        assert_eq!(world.decide().len(), 1);
+        world.handle(refused_with("p", cause, "the Pod has changed"));
+        assert_eq!(world.held_reports().len(), told, "{cause:?}");
+        world.pass(Duration::from_secs(10));
+    }
+}
+
+#[test]
+fn while_the_bindings_of_a_namespace_fail_only_two_of_its_pods_are_tried_at_a_time() {
+    let mut world = World::with_nodes(4);
+    let of = |key: &str| PodBuilder::new(key).build();
+    world.see(of("first"));
+    world.decide();
+    world.handle(Event::BindUnknown("uid-first".into()));
+    for number in 0..5 {
+        world.see(of(&format!("a{number}")));
+    }
+    world.see(of("team-b/other"));
+    let decided = |world: &mut World| -> Vec<String> {
+        world.decide().iter().map(|bind| bind.pod.name.to_string()).collect()
+    };
+    assert_eq!(decided(&mut world), ["a0", "other"]);
+    let waiting = world.engine.explain(&key("a3")).unwrap();
+    assert!(waiting.message.contains("2 Bindings there have no outcome yet"), "{waiting:?}");
+    world.handle(refused("first"));
+    assert_eq!(decided(&mut world), ["a1"]);
+    world.handle(Event::BindDone("uid-a0".into()));
+    assert_eq!(decided(&mut world), ["a2", "a3", "a4"], "one has succeeded");
+}
+
+#[test]
+fn pods_that_were_put_off_are_tried_though_those_before_them_fit_nowhere() {
+    let mut world = World::with_nodes(1);
+    world.see(PodBuilder::new("first").build());
+    world.decide();
+    world.handle(Event::BindUnknown("uid-first".into()));
+    world.see(PodBuilder::new("second").build());
+    world.decide();
+    for number in 0..4 {
+        world.see(PodBuilder::new(&format!("vast-{number}")).cpu_milli(64_000).build());
+    }
+    world.see(PodBuilder::new("small").build());
+    assert_eq!(world.decide(), []);
+    world.handle(refused("first"));
+    assert_eq!(world.decide().len(), 1, "the small one, behind four that do not fit");
 }

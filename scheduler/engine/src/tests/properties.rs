@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::World;
 use crate::record::Stage;
 use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder, bundle, corridor, key};
-use crate::{Bind, Event, Refusal, Report};
+use crate::{Bind, Event, Refusal, RefusalCause, Report};
 
 #[derive(Clone, Debug)]
 pub(super) enum Step {
@@ -244,7 +244,8 @@ impl History {
             let bind = self.open.remove(0);
             match outcome {
                 0 => {
-                    let refusal = Refusal { message: "conflict".into() };
+                    let refusal =
+                        Refusal { cause: RefusalCause::ApiServer, message: "conflict".into() };
                     self.world.handle(Event::BindRefused { pod: bind.uid, refusal });
                 }
                 1 => {

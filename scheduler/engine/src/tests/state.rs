@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::World;
 use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder};
-use crate::{Event, Explanation, Refusal, Work};
+use crate::{Event, Explanation, Refusal, RefusalCause, Work};
 
 const EVERYTHING: Work = Work { attempts_max: 1, nodes_max: usize::MAX };
 
@@ -108,7 +108,7 @@ proptest! {
             world.see(pod.build());
         }
         for bind in world.decide() {
-            let refusal = Refusal { message: "conflict".to_owned() };
+            let refusal = Refusal { cause: RefusalCause::Conflict, message: "conflict".to_owned() };
             world.handle(Event::BindRefused { pod: bind.uid, refusal });
         }
         for name in ["first", "second", "third"] {

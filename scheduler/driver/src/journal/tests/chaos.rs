@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use engine::{Bind, Engine, EngineConfig, Event, EvictionStep, Kind, Poll, Refusal, Report, Work};
+use engine::{
+    Bind, Engine, EngineConfig, Event, EvictionStep, Kind, Poll, Refusal, RefusalCause, Report,
+    Work,
+};
 use model::{Instant, ObjectKind, Pod, PodUid};
 use serde_json::json;
 use tokio::sync::oneshot;
@@ -133,7 +136,7 @@ impl Chaos {
         }
         while self.open.len() > 3 {
             let bind = self.open.remove(0);
-            let refusal = Refusal { message: "conflict".to_owned() };
+            let refusal = Refusal { cause: RefusalCause::Conflict, message: "conflict".to_owned() };
             match self.below(5) {
                 0 => self.handle(Event::BindRefused { pod: bind.uid, refusal }),
                 1 => {

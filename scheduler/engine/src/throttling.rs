@@ -1,0 +1,62 @@
+//! Bindings of one namespace that fail or are slow keep only its own Pods waiting.
+
+use std::sync::Arc;
+
+use model::Pod;
+
+use crate::engine::Engine;
+use crate::record::Stage;
+
+/// What a move of a Pod from one stage to another means for its Binding.
+pub(crate) enum BindingChange {
+    Begins,
+    Fails,
+    Ends { is_bound: bool },
+}
+
+impl BindingChange {
+    pub fn of(from: &Stage, to: &Stage) -> Option<Self> {
+        match (from, to) {
+            (Stage::Binding { .. }, Stage::Binding { outcome_unclear: true }) => Some(Self::Fails),
+            (Stage::Binding { .. }, Stage::Binding { .. }) => None,
+            (Stage::Binding { .. }, to) => Some(Self::Ends { is_bound: *to == Stage::Bound }),
+            (_, Stage::Binding { .. }) => Some(Self::Begins),
+            _ => None,
+        }
+    }
+}
+
+impl Engine {
+    pub(crate) fn note_binding(&mut self, pod: &Pod, change: BindingChange) {
+        let namespace = &pod.spec.namespace;
+        match change {
+            BindingChange::Begins => self.throttle.begin(namespace, &pod.uid, self.now),
+            BindingChange::Fails => self.throttle.fail(namespace),
+            BindingChange::Ends { is_bound } => {
+                self.throttle.end(namespace, &pod.uid, is_bound, self.now);
+                self.release_throttled(namespace);
+            }
+        }
+    }
+
+    /// Pods of the namespace whose turn was put off are tried, as far as it may have more Bindings now.
+    pub(crate) fn release_throttled(&mut self, namespace: &Arc<str>) {
+        if !self.throttle.has_waiting() {
+            return;
+        }
+        for pod in self.throttle.free(namespace, self.now) {
+            self.move_to(&pod, Stage::Active);
+        }
+    }
+
+    /// The same for every namespace: what was released before may have been placed nowhere, or have gone.
+    pub(crate) fn release_all_throttled(&mut self) {
+        if !self.throttle.has_waiting() {
+            return;
+        }
+        let crowded: Vec<_> = self.throttle.crowded().cloned().collect();
+        for namespace in crowded {
+            self.release_throttled(&namespace);
+        }
+    }
+}
