@@ -59,6 +59,7 @@ pub fn pod(object: Value, number: u64) -> Result<Pod> {
         deletion: Deletion::None,
         condition_message: None,
         declared_end: None,
+        grace_period: std::time::Duration::from_secs(30),
     })
 }
 

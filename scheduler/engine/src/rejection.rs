@@ -279,11 +279,15 @@ pub enum Cause {
         head: ObjectKey,
         times_passed: u32,
     },
+    /// There would be enough, were it not held for a Pod whose victims are leaving a Node.
+    HeldForNominated {
+        pod: ObjectKey,
+    },
 }
 
 impl Cause {
     /// Every label.
-    pub const LABELS: [&'static str; 12] = [
+    pub const LABELS: [&'static str; 13] = [
         "NotInstalled",
         "OtherNamespace",
         "OtherSecurityDomain",
@@ -296,6 +300,7 @@ impl Cause {
         "Short",
         "InUse",
         "KeptForHead",
+        "HeldForNominated",
     ];
 
     /// The cause without its live figures.
@@ -313,6 +318,7 @@ impl Cause {
             Self::Short => "Short",
             Self::InUse { .. } => "InUse",
             Self::KeptForHead { .. } => "KeptForHead",
+            Self::HeldForNominated { .. } => "HeldForNominated",
         }
     }
 }
@@ -385,6 +391,7 @@ impl fmt::Display for ObjectRejection {
             Cause::KeptForHead { head, times_passed } => {
                 write!(f, ", kept for {head}, which was passed {times_passed} times")
             }
+            Cause::HeldForNominated { pod } => write!(f, ", held for {pod}, whose victims leave"),
             _ => Ok(()),
         }
     }

@@ -1,6 +1,7 @@
 //! Makers of test objects.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use model::{
     Amount, Assignment, ClusterNode, DeclaredBy, DeclaredEnd, Deletion, FailurePolicy, Labels,
@@ -182,6 +183,7 @@ impl PodBuilder {
             nominated_node: self.nominated_node,
             started_at_unix_s: None,
             deletion: self.deletion,
+            grace_period: Duration::from_secs(30),
         }
     }
 }

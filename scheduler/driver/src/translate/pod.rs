@@ -1,4 +1,5 @@
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use crds::annotations::{EXPECTED_END, GRANT, RESULTS};
 use jiff::Timestamp;
@@ -47,10 +48,16 @@ pub(crate) fn pod(wire: &WirePod, served: &Served) -> Option<Pod> {
         nominated_node: node_name(&status.nominated_node_name),
         started_at_unix_s: status.start_time.as_ref().map(|time| time.0.as_second()),
         deletion: deletion(wire),
+        grace_period: grace_period(wire),
         condition_message: unscheduled.map(|condition| condition.message.as_str().into()),
         declared_end: declared_end(wire).map(Box::new),
     })
 }
+
+/// What the API server sets where a Pod says nothing.
+const GRACE_PERIOD_DEFAULT_S: i64 = 30;
+/// A week: an absurd figure must not overflow what is added to it.
+const GRACE_PERIOD_MAX_S: u64 = 7 * 24 * 3600;
 
 /// One for all Pods whose version nobody asks for.
 static NO_VERSION: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from(""));
@@ -72,6 +79,12 @@ fn deletion(wire: &WirePod) -> Deletion {
         .condition(DISRUPTION_TARGET)
         .is_some_and(|it| it.status == "True" && it.reason == PREEMPTION_BY_SCHEDULER);
     if by_preemption { Deletion::TerminatingByPreemption } else { Deletion::Terminating }
+}
+
+/// The API server sets one for every Pod. What is below zero ends at once, as the kubelet has it.
+fn grace_period(wire: &WirePod) -> Duration {
+    let seconds = wire.spec.termination_grace_period_seconds.unwrap_or(GRACE_PERIOD_DEFAULT_S);
+    Duration::from_secs(u64::try_from(seconds).unwrap_or_default().min(GRACE_PERIOD_MAX_S))
 }
 
 /// The annotation, unless the kubelet ends the Pod before. One that cannot be read declares nothing.
