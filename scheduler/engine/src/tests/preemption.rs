@@ -106,6 +106,10 @@ fn who_may_not_preempt_does_not() {
     let (evictions, promises) = world.steps();
     assert!(evictions.is_empty());
     assert_eq!(promises, [(key("urgent"), None)]);
+    let told = world.message("urgent");
+    let never = "2 Insufficient cpu. no new claims to deallocate, preemption: not eligible due to \
+                 preemptionPolicy=Never.";
+    assert!(told.ends_with(never), "{told}");
     let explained = world.engine.explain(&key("urgent")).unwrap().preemption.unwrap();
     assert_eq!(explained.message.unwrap(), "not eligible due to preemptionPolicy=Never.");
 }
