@@ -60,6 +60,7 @@ pub fn pod(object: Value, number: u64) -> Result<Pod> {
         condition_message: None,
         declared_end: None,
         grace_period: std::time::Duration::from_secs(30),
+        is_announced: false,
     })
 }
 

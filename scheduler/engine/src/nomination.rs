@@ -130,7 +130,12 @@ impl Engine {
     pub(crate) fn nomination_read(&self, pod: &Pod) -> Option<Nomination> {
         let node = pod.nominated_node.clone()?;
         let priority = pod.spec.shape.priority;
-        let leaving = self.cluster.pods_on(&node).filter(|other| is_victim(other, priority));
+        let is_announced = |other: &ClusterPod| {
+            let record = self.pods.get(&other.uid).filter(|_| other.priority < priority);
+            record.is_some_and(|it| it.pod.is_announced)
+        };
+        let on_node = self.cluster.pods_on(&node);
+        let leaving = on_node.filter(|other| is_victim(other, priority) || is_announced(other));
         let victims: Vec<PodUid> = leaving.map(|other| other.uid.clone()).collect();
         let until = self.victims_end_by(&victims);
         Some(Nomination::new(node, victims, until))
@@ -252,16 +257,21 @@ impl Engine {
         }
     }
 
+    /// Its attempt to make room has failed: others come first, and it does not try the same again at once.
+    pub(crate) fn step_back(&mut self, uid: &PodUid) {
+        if let Some(record) = self.pods.get_mut(uid).filter(|it| it.stage.is_waiting()) {
+            record.failures = record.failures.saturating_add(1);
+            record.not_before = self.now + backoff_after(record.failures);
+        }
+    }
+
     /// Whose victims have taken too long: others get what was held for it before it is tried again.
     pub(crate) fn end_overdue_nominations(&mut self) {
         while let Some((until, uid)) = self.nominations.due.first().cloned() {
             if until > self.now {
                 return;
             }
-            if let Some(record) = self.pods.get_mut(&uid).filter(|it| it.stage.is_waiting()) {
-                record.failures = record.failures.saturating_add(1);
-                record.not_before = self.now + backoff_after(record.failures);
-            }
+            self.step_back(&uid);
             self.withdraw_nomination(&uid);
             self.nominations.due.remove(&(until, uid));
         }

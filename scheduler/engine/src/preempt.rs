@@ -150,10 +150,11 @@ impl Engine {
         }
     }
 
-    /// Another may have led meanwhile: what was promised is what the Pods say, as far as it can still be held, and who
-    /// had to go is decided anew.
+    /// Another may have led meanwhile: what was promised is what the Pods say, as far as it can still be held. Who was
+    /// told to go and is not needed for that is told that it stays.
     pub(crate) fn term_began(&mut self) {
         self.evictions = Evictions::default();
+        self.take_over_announced();
         self.uses.tell_anew(self.objects.refs());
         let all = self.pods.sorted().into_iter();
         let mut waiting: Vec<_> = all.filter(|(_, record)| record.stage.is_waiting()).collect();
@@ -174,6 +175,23 @@ impl Engine {
             if self.stage_of(&uid) == Some(&Stage::Parked) {
                 self.wake(&uid);
             }
+        }
+    }
+
+    /// Begun as a withdrawal: when it is handed out, whoever is still wanted is told once more to go instead.
+    fn take_over_announced(&mut self) {
+        for (uid, record) in self.pods.sorted() {
+            let holding = record.holding.as_ref().filter(|_| record.pod.is_announced);
+            let Some(holding) = holding else { continue };
+            self.evictions.begin(Eviction {
+                victim: record.pod.key.clone(),
+                uid: uid.clone(),
+                step: EvictionStep::Withdraw,
+                node: holding.node.clone(),
+                // For whom it was to go is not known any more.
+                preemptor: record.pod.key.clone(),
+                preemptor_uid: uid.clone(),
+            });
         }
     }
 
@@ -199,8 +217,8 @@ impl Engine {
                 }
                 (Some(preemptor), step) => {
                     if step == EvictionStep::Withdraw {
-                        // It was announced, and is wanted again.
-                        eviction.step = EvictionStep::Delete;
+                        // It is wanted again. Whether it knows is not certain: it is told once more.
+                        eviction.step = EvictionStep::Announce;
                     }
                     (eviction.preemptor, eviction.preemptor_uid) = preemptor;
                 }
@@ -294,6 +312,7 @@ impl Engine {
             return;
         }
         for preemptor in self.nominees_that_want(victim, &eviction.node) {
+            self.step_back(&preemptor);
             self.withdraw_nomination(&preemptor);
         }
         self.evictions.begin(Eviction { step: EvictionStep::Withdraw, ..eviction });

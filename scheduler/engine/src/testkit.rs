@@ -80,6 +80,7 @@ pub(crate) struct PodBuilder {
     assignment: Assignment,
     declared_end: Option<DeclaredEnd>,
     deletion: Deletion,
+    is_announced: bool,
     nominated_node: Option<NodeName>,
 }
 
@@ -100,6 +101,7 @@ impl PodBuilder {
             assignment: Assignment::Waiting,
             declared_end: None,
             deletion: Deletion::None,
+            is_announced: false,
             nominated_node: None,
             key,
         }
@@ -129,6 +131,11 @@ impl PodBuilder {
 
     pub fn deletion(mut self, deletion: Deletion) -> Self {
         self.deletion = deletion;
+        self
+    }
+
+    pub fn announced(mut self) -> Self {
+        self.is_announced = true;
         self
     }
 
@@ -184,6 +191,7 @@ impl PodBuilder {
             started_at_unix_s: None,
             deletion: self.deletion,
             grace_period: Duration::from_secs(30),
+            is_announced: self.is_announced,
         }
     }
 }

@@ -104,5 +104,6 @@ pub fn pod(number: usize, spec: &Arc<PodSpec>, assignment: Assignment) -> Pod {
         condition_message: None,
         declared_end: None,
         grace_period: std::time::Duration::from_secs(30),
+        is_announced: false,
     }
 }

@@ -295,3 +295,24 @@ fn a_deletion_is_asked_for_again_each_time_and_given_up_at_last() {
     let told_again = steps.iter().any(|it| it.uid == victim && it.step == EvictionStep::Withdraw);
     assert!(told_again, "what could not be written is written later: {steps:?}");
 }
+
+#[test]
+fn a_new_leader_carries_on_with_those_who_were_told_to_go_and_tells_the_others_that_they_stay() {
+    let mut world = full();
+    for name in ["c", "d"] {
+        world.see(bound(name, "n1", 1).announced().build());
+    }
+    world.see(bound("a", "n0", 1).announced().build());
+    world.see(bound("b", "n0", 1).deletion(Deletion::TerminatingByPreemption).build());
+    world.see(preemptor().nominated("n0").build());
+    world.handle(Event::TermBegan);
+    assert!(world.bind_all().is_empty());
+    let (steps, nominations) = world.steps();
+    let of = |step| {
+        let of = steps.iter().filter(|it| it.step == step);
+        of.map(|it| it.victim.name.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(of(EvictionStep::Announce), ["a"], "{steps:?}");
+    assert_eq!(of(EvictionStep::Withdraw), ["c", "d"], "{steps:?}");
+    assert_eq!(nominations, [(key("p"), Some("n0".to_owned()))]);
+}
