@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn how_long_a_pod_may_take_to_end_is_what_it_says() {
-        let grace = |seconds: serde_json::Value| {
+        let grace = |seconds: Value| {
             let pod = wire(|object| object["spec"]["terminationGracePeriodSeconds"] = seconds);
             pod.unwrap().grace_period.as_secs()
         };
