@@ -57,6 +57,21 @@ async fn important_pod_takes_a_place() {
 }
 
 #[tokio::test]
+async fn lesser_pod_waits_for_promised_bandwidth() {
+    run(scenarios::lesser_pod_waits_for_promised_bandwidth).await;
+}
+
+#[tokio::test]
+async fn useless_nomination_is_withdrawn() {
+    run(scenarios::useless_nomination_is_withdrawn).await;
+}
+
+#[tokio::test]
+async fn victim_that_cannot_go_is_told_so() {
+    run(scenarios::victim_that_cannot_go_is_told_so).await;
+}
+
+#[tokio::test]
 async fn pod_waits_for_its_corridor() {
     run(scenarios::pod_waits_for_its_corridor).await;
 }

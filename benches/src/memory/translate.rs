@@ -59,6 +59,8 @@ pub fn pod(object: Value, number: u64) -> Result<Pod> {
         deletion: Deletion::None,
         condition_message: None,
         declared_end: None,
+        grace_period: std::time::Duration::from_secs(30),
+        is_announced: false,
     })
 }
 

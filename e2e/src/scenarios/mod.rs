@@ -11,6 +11,7 @@ mod crashes;
 mod daemons;
 mod draining;
 mod lines;
+mod nominating;
 mod placing;
 mod preempting;
 mod refusals;
@@ -22,6 +23,10 @@ pub use crashes::killed_in_the_middle_of_500_pods;
 pub use daemons::corridor_and_bundle_live_and_end;
 pub use draining::releasing_corridor_drains;
 pub use lines::{held_pods_bind_in_order, stale_backend_holds_pods};
+pub use nominating::{
+    lesser_pod_waits_for_promised_bandwidth, useless_nomination_is_withdrawn,
+    victim_that_cannot_go_is_told_so,
+};
 pub use placing::{fifty_pods_over_five_nodes, pod_that_fits_nowhere_says_why, pods_keep_apart};
 pub use preempting::important_pod_takes_a_place;
 pub use refusals::pods_that_cannot_be_placed_say_why;

@@ -110,8 +110,8 @@ pub async fn pod_that_fits_nowhere_says_why(cluster: &Cluster) -> Result<()> {
 
     PodTemplate::new("2", "1Gi").create(cluster.admin(), TEAM, "large").await?;
     let message = until_held(cluster, TEAM, "large").await?;
-    let expected =
-        "0/5 nodes are available: 2 Insufficient cpu, 3 node(s) had untolerated taint(s).";
+    let expected = "0/5 nodes are available: 2 Insufficient cpu, 3 node(s) had untolerated taint(s). no new claims \
+                    to deallocate, preemption: 0/5 nodes are available: 5 Preemption is not helpful for scheduling.";
     ensure(message == expected, || format!("{message:?} is not {expected:?}"))?;
     let event = cluster.until_event(TEAM, "large", "FailedScheduling").await?;
     ensure_contains(event.message.as_deref().unwrap_or_default(), &[expected])?;

@@ -3,6 +3,7 @@
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
 
+use super::nominating::nominated;
 use super::{TEAM, ensure_contains, until_bound};
 use crate::cluster::Cluster;
 use crate::error::{Result, ensure};
@@ -49,10 +50,6 @@ pub async fn important_pod_takes_a_place(cluster: &Cluster) -> Result<()> {
         ensure((counted - 1.0).abs() < f64::EPSILON, || format!("{metric} is {counted}"))?;
     }
     Ok(())
-}
-
-fn nominated(pod: &Pod) -> Option<&str> {
-    pod.status.as_ref()?.nominated_node_name.as_deref().filter(|name| !name.is_empty())
 }
 
 /// That it will go, and why, while it is still there.

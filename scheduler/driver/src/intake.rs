@@ -97,6 +97,7 @@ impl Driver {
     fn take_eviction(&mut self, report: EvictReport) {
         self.handle(match report {
             EvictReport::Done { victim, step } => Event::EvictionStepDone { victim, step },
+            EvictReport::Delayed { victim } => Event::EvictionDelayed { victim },
             EvictReport::Failed { victim } => Event::EvictionFailed { victim },
         });
     }

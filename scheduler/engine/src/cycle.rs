@@ -73,6 +73,7 @@ impl Engine {
         if let Some(kind) = woken_as {
             self.turn_ended(&kind, uid);
         }
+        self.reconsider_nominations();
         self.trying = None;
         decision
     }
@@ -86,11 +87,13 @@ impl Engine {
         match promise {
             Promise::Stays => {}
             Promise::Withdrawn => self.set_nomination(&pod.uid, None),
-            Promise::Given(clearing) => {
-                self.nominate(&pod.uid, &clearing.node, &clearing.victims);
-            }
+            Promise::Given(clearing) => self.nominate(&pod.uid, clearing),
+        }
+        if !self.hold_nominated(&pod.uid) {
+            self.set_nomination(&pod.uid, None);
         }
         self.hold(&pod.uid, rejection);
+        self.question_nominee(&pod.uid);
         // Its place among the Bindings of its namespace is free.
         self.release_throttled(&pod.spec.namespace);
         None
@@ -168,6 +171,10 @@ impl Engine {
         }
         let holding = Holding { node: node.clone(), granted: grant.parts().cloned().collect() };
         let mark = self.ledger.mark();
+        let nomination = self.pods.get(&pod.uid).and_then(|record| record.nominated.as_deref());
+        if let Some(nomination) = nomination.filter(|it| it.is_held) {
+            self.ledger.withdraw(order, &nomination.place);
+        }
         self.ledger.take(pod, &holding);
         if let Some(limit) = self.exceeded(&node, pod, &objects) {
             self.ledger.rollback(mark);
@@ -175,11 +182,15 @@ impl Engine {
         }
         self.ledger.commit();
         self.holdings_changed(&holding);
+        self.question_nominees_of(&holding);
         self.count_passes(pod, order);
         self.stats.attempts_scheduled += 1;
         if let Some(record) = self.pods.get_mut(&pod.uid) {
             record.rejection = None;
             record.holding = Some(holding);
+            if let Some(nomination) = &mut record.nominated {
+                nomination.is_held = false;
+            }
         }
         self.move_to(&pod.uid, Stage::Binding { outcome_unclear: false });
         self.reflect(&pod.uid);

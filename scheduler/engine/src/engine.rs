@@ -12,6 +12,7 @@ use crate::decision::{Held, Poll, Report, Work};
 use crate::event::{Event, Kind};
 use crate::ledger::Ledger;
 use crate::line::{Bypass, WakeAside};
+use crate::nomination::Nominations;
 use crate::objects::Objects;
 use crate::placing::Placing;
 use crate::preempt::{Evictions, ForeignNominations};
@@ -66,6 +67,7 @@ pub struct Engine {
     pub(crate) throttle: NamespaceThrottle,
     pub(crate) closed: ClosedNodes,
     pub(crate) evictions: Evictions,
+    pub(crate) nominations: Nominations,
     pub(crate) foreign: ForeignNominations,
     pub(crate) sweep_at: Instant,
     pub(crate) reports: Reports,
@@ -108,6 +110,7 @@ impl Engine {
             throttle: NamespaceThrottle::default(),
             closed: ClosedNodes::default(),
             evictions: Evictions::default(),
+            nominations: Nominations::default(),
             foreign: ForeignNominations::default(),
             sweep_at: Instant::START,
             reports: Reports::default(),
@@ -129,6 +132,7 @@ impl Engine {
         self.advance(now);
         self.tally.because_of(self.queued_by(&event));
         self.observe(event);
+        self.reconsider_nominations();
     }
 
     /// Decides the next Pod. Poll only while a bind slot is free: a decision is never kept,
@@ -222,6 +226,8 @@ impl Engine {
             self.reports.next_due(),
             self.uses.next_due(),
             self.foreign.next_due(self.now),
+            self.nominations.next_due(),
+            self.evictions.next_due(),
             self.closed.next_due(),
             stale_at,
             sweep_at,
@@ -252,7 +258,10 @@ impl Engine {
         self.note_freshness();
         self.tally.because_of(QueuedBy::NodeUpdate);
         self.age_foreign();
+        self.evictions.advance(self.now);
+        self.end_overdue_nominations();
         self.reopen_due();
+        self.reconsider_nominations();
         self.tally.because_of(QueuedBy::Sweep);
         self.sweep();
     }
@@ -352,7 +361,7 @@ impl Engine {
             return None;
         }
         let rejection = record.rejection.as_deref()?;
-        let class = (rejection.class(), record.nominated.clone());
+        let class = (rejection.class(), record.nominated_node().cloned());
         if record.report.written.as_deref() == Some(&class) {
             return None;
         }
@@ -363,7 +372,7 @@ impl Engine {
         let reason = rejection.condition_reason();
         let message: Arc<str> = rejection.told(nodes_total, closed.as_deref()).into();
         if record.pod.condition_message.as_ref() == Some(&message)
-            && record.pod.nominated_node == record.nominated
+            && record.pod.nominated_node.as_ref() == record.nominated_node()
         {
             record.report.written = Some(Box::new(class));
             return None;
@@ -376,7 +385,7 @@ impl Engine {
             reason,
             message,
             first: record.pod.condition_message.is_none(),
-            nominated_node: record.nominated.clone(),
+            nominated_node: record.nominated_node().cloned(),
         }))
     }
 }

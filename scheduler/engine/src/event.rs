@@ -95,6 +95,10 @@ pub enum Event {
         victim: PodUid,
         step: EvictionStep,
     },
+    /// The victim was not deleted this time; whether it is tried again is asked anew.
+    EvictionDelayed {
+        victim: PodUid,
+    },
     /// It could not be done, and the victim is still there: it is given up, and whoever needed the
     /// room is tried again.
     EvictionFailed {

@@ -87,7 +87,7 @@ impl Engine {
         };
         let mut explanation = self.answer(&question);
         explanation.state = record.stage.name();
-        if let Some(node) = record.nominated.clone().filter(|_| record.stage.is_waiting()) {
+        if let Some(node) = record.nominated_node().cloned().filter(|_| record.stage.is_waiting()) {
             let _ = write!(explanation.message, " Room is being made for it on node {node}.");
             explanation.wakes_on.insert(0, format!("its victims leave node {node}"));
             explanation.nominated_node = Some(node);

@@ -18,12 +18,42 @@ impl Engine {
         spec.needs.iter().map(|need| self.gate_of(order, spec, need)).collect()
     }
 
+    /// The same for what is kept for a nominated Pod: who waits in front of an object does not matter to a Pod that
+    /// holds its share of it.
+    pub(crate) fn gate_of_nominee(
+        &self,
+        order: Order,
+        spec: &PodSpec,
+    ) -> Result<Vec<&Reservable>, Box<ObjectRejection>> {
+        spec.needs.iter().map(|need| Ok(self.room_for(order, spec, need)?.0)).collect()
+    }
+
     fn gate_of(
         &self,
         order: Order,
         spec: &PodSpec,
         need: &Need,
     ) -> Result<&Reservable, Box<ObjectRejection>> {
+        let (object, rejection) = self.room_for(order, spec, need)?;
+        let holds = self.ledger.nominees(&object.uid).any(|(nominee, _)| nominee == order);
+        if holds {
+            return Ok(object);
+        }
+        let over_quota = self.is_over_quota(&need.object, &spec.namespace);
+        match self.kept_for(&need.object, need, Rank { over_quota, order }) {
+            Some(cause) => Err(rejection.because(cause)),
+            None => Ok(object),
+        }
+    }
+
+    /// Whether the object has room for the need, whoever waits in front of it. What would be told if it is refused
+    /// for another reason comes with it.
+    fn room_for(
+        &self,
+        order: Order,
+        spec: &PodSpec,
+        need: &Need,
+    ) -> Result<(&Reservable, ObjectRejection), Box<ObjectRejection>> {
         let object = &need.object;
         let may_use = self.objects.may_use(&spec.namespace, &object.key.namespace);
         // Nothing is told of an object that the Pod may not use.
@@ -57,24 +87,37 @@ impl Engine {
             Err(cause) => return Err(rejection.because(cause)),
         };
         rejection.floor = promise.reservable;
-        rejection.free = promise.reservable.saturating_sub(self.ledger.reserved(&promise.of.uid));
-        if let Some(by) = self.sole_user(promise.of) {
+        let taken = self.ledger.taken_for(&promise.of.uid, order);
+        rejection.free = promise.reservable.saturating_sub(taken);
+        if let Some(by) = self.sole_user(promise.of, order) {
             return Err(rejection.because(Cause::InUse { by }));
         }
         if need.reserves() > rejection.free {
-            return Err(rejection.because(Cause::Short));
+            return Err(rejection.because(self.why_short(promise.of, need, order)));
         }
-        let over_quota = self.is_over_quota(object, &spec.namespace);
-        match self.kept_for(object, need, Rank { over_quota, order }) {
-            Some(cause) => Err(rejection.because(cause)),
-            None => Ok(promise.of),
-        }
+        Ok((promise.of, rejection))
     }
 
-    /// Who has an object that only one Pod may have.
-    fn sole_user(&self, object: &Reservable) -> Option<ObjectKey> {
-        let used = self.ledger.object(&object.uid).filter(|_| object.exclusive)?;
-        used.users.values().next().cloned()
+    /// Who has, or was promised, an object that only one Pod may have.
+    fn sole_user(&self, object: &Reservable, order: Order) -> Option<ObjectKey> {
+        if !object.exclusive {
+            return None;
+        }
+        let used = self.ledger.object(&object.uid).and_then(|used| used.users.values().next());
+        let mut nominees = self.ledger.nominees_before(&object.uid, order);
+        used.or_else(|| nominees.next().map(|nominee| &nominee.holder.key)).cloned()
+    }
+
+    /// Whether it is a nominated Pod for whose sake too little is free.
+    fn why_short(&self, object: &Reservable, need: &Need, order: Order) -> Cause {
+        let unused = object.floor().saturating_sub(self.ledger.reserved(&object.uid));
+        let mut nominees = self.ledger.nominees_before(&object.uid, order);
+        match nominees.find(|nominee| !nominee.amount.is_zero()) {
+            Some(nominee) if need.reserves() <= unused => {
+                Cause::HeldForNominated { pod: nominee.holder.key.clone() }
+            }
+            _ => Cause::Short,
+        }
     }
 
     /// For whom the object's free bandwidth is kept, if that is somebody before `rank`.
@@ -89,12 +132,7 @@ impl Engine {
 
     /// Whether this need alone could be met now, were nobody else waiting.
     pub(crate) fn has_room(&self, spec: &PodSpec, need: &Need) -> bool {
-        let free = self.objects.promise(&need.object, self.now).is_ok_and(|promise| {
-            let reserved = self.ledger.reserved(&promise.of.uid);
-            self.sole_user(promise.of).is_none()
-                && self.objects.may_share(&spec.namespace, promise.of)
-                && need.reserves() <= promise.reservable.saturating_sub(reserved)
-        });
-        free && self.objects.may_use(&spec.namespace, &need.object.key.namespace)
+        let last = Order::new(spec.shape.priority, i64::MAX, u64::MAX);
+        self.room_for(last, spec, need).is_ok()
     }
 }

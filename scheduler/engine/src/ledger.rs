@@ -10,7 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use model::{Amount, Granted, NodeName, ObjectKey, ObjectUid, Pod, PodUid};
 
-/// What one Pod holds while it is bound or being bound.
+use crate::queue::Order;
+
+/// What one Pod takes where it is placed: all of it, or nothing. It is held while the Pod is bound or being bound,
+/// and while the Pod is nominated and its victims leave.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Holding {
     pub node: NodeName,
@@ -74,8 +77,24 @@ impl ObjectUse {
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     objects: BTreeMap<ObjectUid, ObjectUse>,
-    /// What was taken since the last commit, newest last.
-    undo: Vec<(Holder, Granted)>,
+    /// What is held for nominated Pods, the most important first. It counts against Pods of the same and of lower
+    /// priority, as the room on the Node does.
+    nominated: BTreeMap<ObjectUid, BTreeMap<Order, Nominee>>,
+    /// What was done since the last commit, newest last.
+    undo: Vec<Undo>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Nominee {
+    pub holder: Holder,
+    pub amount: Amount,
+}
+
+#[derive(Debug)]
+enum Undo {
+    Taken(Holder, Granted),
+    Nominated(Order, ObjectUid),
+    Withdrawn(Order, ObjectUid, Nominee),
 }
 
 /// A point to roll back to. Only valid until the next commit.
@@ -92,15 +111,39 @@ impl Ledger {
         for granted in &holding.granted {
             let holder = Holder::of(pod);
             self.objects.entry(granted.uid.clone()).or_default().add(&holder, granted.amount);
-            self.undo.push((holder, granted.clone()));
+            self.undo.push(Undo::Taken(holder, granted.clone()));
         }
     }
 
-    /// Puts back everything taken since the mark.
+    /// Holds everything for a nominated Pod, under the current mark.
+    pub fn nominate(&mut self, order: Order, pod: &Pod, holding: &Holding) {
+        for Granted { uid, amount } in &holding.granted {
+            let nominee = Nominee { holder: Holder::of(pod), amount: *amount };
+            self.nominated.entry(uid.clone()).or_default().insert(order, nominee);
+            self.undo.push(Undo::Nominated(order, uid.clone()));
+        }
+    }
+
+    /// Nothing is held for the nominated Pod any more, under the current mark.
+    pub fn withdraw(&mut self, order: Order, holding: &Holding) {
+        for Granted { uid, .. } in &holding.granted {
+            if let Some(nominee) = self.remove_nominee(order, uid) {
+                self.undo.push(Undo::Withdrawn(order, uid.clone(), nominee));
+            }
+        }
+    }
+
+    /// Undoes everything since the mark.
     pub fn rollback(&mut self, mark: Mark) {
         assert!(mark.0 <= self.undo.len(), "a mark outlives no commit");
-        for (holder, granted) in self.undo.split_off(mark.0).iter().rev() {
-            self.put_back(holder, granted);
+        for undo in self.undo.split_off(mark.0).into_iter().rev() {
+            match undo {
+                Undo::Taken(holder, granted) => self.put_back(&holder, &granted),
+                Undo::Nominated(order, uid) => drop(self.remove_nominee(order, &uid)),
+                Undo::Withdrawn(order, uid, nominee) => {
+                    self.nominated.entry(uid).or_default().insert(order, nominee);
+                }
+            }
         }
     }
 
@@ -123,9 +166,35 @@ impl Ledger {
         self.objects.get(uid).map(|used| used.reserved).unwrap_or_default()
     }
 
+    /// Nominated Pods that hold some of the object, the most important first.
+    pub fn nominees(&self, uid: &ObjectUid) -> impl Iterator<Item = (Order, &Nominee)> {
+        self.nominated.get(uid).into_iter().flatten().map(|(order, nominee)| (*order, nominee))
+    }
+
+    /// Those that a Pod of this order must not push aside: none of lower priority, and not itself.
+    pub fn nominees_before(&self, uid: &ObjectUid, order: Order) -> impl Iterator<Item = &Nominee> {
+        let before = move |other: &Order| other.priority() >= order.priority() && *other != order;
+        self.nominees(uid).filter(move |(other, _)| before(other)).map(|(_, nominee)| nominee)
+    }
+
+    /// What counts as taken for a Pod of this order.
+    pub fn taken_for(&self, uid: &ObjectUid, order: Order) -> Amount {
+        let nominated = self.nominees_before(uid, order).map(|nominee| nominee.amount);
+        nominated.fold(self.reserved(uid), Amount::saturating_add)
+    }
+
     #[cfg(test)]
     pub fn is_empty(&self) -> bool {
-        self.objects.is_empty() && self.undo.is_empty()
+        self.objects.is_empty() && self.nominated.is_empty() && self.undo.is_empty()
+    }
+
+    fn remove_nominee(&mut self, order: Order, uid: &ObjectUid) -> Option<Nominee> {
+        let nominees = self.nominated.get_mut(uid)?;
+        let nominee = nominees.remove(&order);
+        if nominees.is_empty() {
+            self.nominated.remove(uid);
+        }
+        nominee
     }
 
     fn put_back(&mut self, holder: &Holder, granted: &Granted) {
@@ -163,6 +232,30 @@ mod tests {
         assert_eq!(ledger.reserved(&"c".into()), Amount::from_milli(42));
         ledger.rollback(mark);
         assert_eq!(ledger.reserved(&"c".into()), Amount::from_milli(2));
+    }
+
+    #[test]
+    fn what_is_held_for_a_nominated_pod_counts_for_no_more_important_one() {
+        let order = |priority, seen| Order::new(priority, 0, seen);
+        let mut ledger = Ledger::default();
+        ledger.take(&pod("bound"), &holding(&[2]));
+        ledger.nominate(order(5, 1), &pod("nominated"), &holding(&[40]));
+        ledger.commit();
+        let taken = |ledger: &Ledger, order| ledger.taken_for(&"c".into(), order).milli();
+        assert_eq!(taken(&ledger, order(5, 2)), 42);
+        assert_eq!(taken(&ledger, order(5, 1)), 2, "its own");
+        assert_eq!(taken(&ledger, order(6, 3)), 2, "who is more important may take it");
+        let mark = ledger.mark();
+        ledger.withdraw(order(5, 1), &holding(&[40]));
+        ledger.nominate(order(4, 4), &pod("other"), &holding(&[7]));
+        ledger.take(&pod("nominated"), &holding(&[40]));
+        assert_eq!(taken(&ledger, order(0, 9)), 49);
+        ledger.rollback(mark);
+        assert_eq!(taken(&ledger, order(0, 9)), 42);
+        ledger.withdraw(order(5, 1), &holding(&[40]));
+        ledger.release(&pod("bound"), &holding(&[2]));
+        ledger.commit();
+        assert!(ledger.is_empty());
     }
 
     #[test]

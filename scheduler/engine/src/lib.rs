@@ -32,6 +32,8 @@ mod explain;
 mod gate;
 mod ledger;
 mod line;
+mod nodes_rejection;
+mod nomination;
 mod objects;
 mod observe;
 mod opinion;

@@ -148,10 +148,21 @@ impl Line {
 
     /// The first Pod in order that asks no more than `free`.
     pub fn first_fitting(&self, free: Amount, over_quota: OverQuota<'_>) -> Option<Waiting> {
+        self.first_that(free, over_quota, &|_, _| true)
+    }
+
+    /// The first Pod in order that asks no more than `free` and that `fits`, which must hold for every Pod of a higher
+    /// priority and the same amount if it holds for one.
+    pub fn first_that(
+        &self,
+        free: Amount,
+        over_quota: OverQuota<'_>,
+        fits: &dyn Fn(Order, Amount) -> bool,
+    ) -> Option<Waiting> {
         let firsts = self.waiting.iter().flat_map(|(namespace, by_amount)| {
             let over_quota = over_quota(namespace);
             by_amount.range(..=free).filter_map(move |(amount, pods)| {
-                let (order, pod) = pods.first_key_value()?;
+                let (order, pod) = pods.first_key_value().filter(|(it, _)| fits(**it, *amount))?;
                 Some((Rank { over_quota, order: *order }, namespace, amount, pod))
             })
         });

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use model::{ClusterPod, Instant, NodeName, ObjectRef, Pod};
 
 use crate::ledger::Holding;
+use crate::nomination::Nomination;
 use crate::queue::{Order, ParkKey};
 use crate::rejection::Rejection;
 use crate::reports::ReportState;
@@ -23,8 +24,8 @@ pub(crate) struct Record {
     pub failures: u32,
     pub not_before: Instant,
     pub first_seen: Instant,
-    /// The Node that it was promised.
-    pub nominated: Option<NodeName>,
+    /// The Node that it was promised, with everything that it takes there.
+    pub nominated: Option<Box<Nomination>>,
     /// Where it is parked. What is parked there says so, too.
     #[serde(skip)]
     pub parked_as: Option<Box<ParkKey>>,
@@ -67,8 +68,13 @@ impl Record {
 
     /// What kind of Pod it is to the Nodes.
     pub fn kind(&self) -> ParkKey {
-        let nominated = self.nominated.clone().map(|node| (node, self.pod.uid.clone()));
+        let nominated = self.nominated_node().map(|node| (node.clone(), self.pod.uid.clone()));
         ParkKey { nominated, ..ParkKey::of(&self.pod.spec) }
+    }
+
+    /// The Node that it was promised.
+    pub fn nominated_node(&self) -> Option<&NodeName> {
+        self.nominated.as_ref().map(|nomination| &nomination.place.node)
     }
 
     /// The Pod as others have to reckon with it: on a Node, or with the promise of one.
@@ -94,8 +100,7 @@ impl Record {
     /// The Node that it is on, or else the one that it waits for.
     fn place(&self) -> Option<(Option<&NodeName>, Option<&NodeName>)> {
         let node = self.holding.as_ref().map(|holding| &holding.node);
-        let nominated =
-            self.nominated.as_ref().filter(|_| node.is_none() && self.stage.is_waiting());
+        let nominated = self.nominated_node().filter(|_| node.is_none() && self.stage.is_waiting());
         (node.is_some() || nominated.is_some()).then_some((node, nominated))
     }
 

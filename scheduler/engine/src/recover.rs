@@ -52,6 +52,7 @@ impl Engine {
             if is_culprit {
                 // Whatever it took was never handed out.
                 record.holding = None;
+                record.nominated = None;
             }
             let to = match record.stage {
                 _ if is_culprit => Stage::Held,
@@ -64,6 +65,7 @@ impl Engine {
                 self.ledger.take(&record.pod, holding);
                 self.ledger.commit();
             }
+            self.restore_nomination(&record);
             record.stage = Stage::Resting;
             (record.parked_as, record.woken_as) = (None, None);
             *self.stats.of_stage(&record.stage) += 1;

@@ -2,15 +2,15 @@
 //! Pod and releasing it cannot drift apart.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use model::{Amount, FailurePolicy, Hold, NodeName, ObjectKey, ObjectRef, Phase};
-use oracle::{Preemption, Reason};
+use oracle::Reason;
+
+pub use crate::nodes_rejection::{NodesRejection, ReasonCount};
 
 use crate::decision::ConditionReason;
 
@@ -177,107 +177,6 @@ pub enum Class {
     Nodes(Vec<String>),
 }
 
-/// What the Nodes said. A Node may give several reasons.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NodesRejection {
-    /// Why the Pod was rejected before any Node was tried.
-    pub whole_pod: Option<String>,
-    /// By what it says.
-    pub reasons: BTreeMap<String, ReasonCount>,
-    /// Why preemption does not help either, for those who ask: a condition says what the Pod lacks.
-    /// `None`: it does help, or was not tried.
-    pub preemption: Option<String>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReasonCount {
-    pub reason: Reason,
-    pub nodes: usize,
-    /// A few of the Nodes, to look at.
-    pub examples: Vec<NodeName>,
-}
-
-/// Enough to start looking, few enough to read.
-pub(crate) const EXAMPLES_MAX: usize = 3;
-
-impl ReasonCount {
-    pub(crate) fn of(reason: &Reason, node: &NodeName) -> Self {
-        Self { reason: reason.clone(), nodes: 1, examples: vec![node.clone()] }
-    }
-
-    pub(crate) fn add(&mut self, node: &NodeName) {
-        self.nodes += 1;
-        if self.examples.len() < EXAMPLES_MAX {
-            self.examples.push(node.clone());
-        }
-    }
-}
-
-impl NodesRejection {
-    /// Reasons that read alike are one.
-    pub(crate) fn of_counts(counts: Vec<ReasonCount>, preemption: Option<String>) -> Self {
-        let mut reasons: BTreeMap<String, ReasonCount> = BTreeMap::new();
-        for count in counts {
-            match reasons.entry(count.reason.to_string()) {
-                Entry::Occupied(known) => {
-                    let known = known.into_mut();
-                    known.nodes += count.nodes;
-                    known.examples.extend(count.examples);
-                    known.examples.truncate(EXAMPLES_MAX);
-                }
-                Entry::Vacant(new) => drop(new.insert(count)),
-            }
-        }
-        Self { reasons, preemption, ..Self::default() }
-    }
-
-    pub(crate) fn new(rejection: &oracle::Rejection, preemption: &Preemption) -> Self {
-        Self {
-            whole_pod: rejection.whole_pod.as_ref().map(ToString::to_string),
-            preemption: preemption_outcome(preemption),
-            ..Self::of_nodes(&rejection.nodes)
-        }
-    }
-
-    pub(crate) fn of_nodes(nodes: &BTreeMap<NodeName, Vec<Reason>>) -> Self {
-        let mut reasons: BTreeMap<String, ReasonCount> = BTreeMap::new();
-        for (node, reason) in
-            nodes.iter().flat_map(|(node, all)| all.iter().map(move |it| (node, it)))
-        {
-            match reasons.entry(reason.to_string()) {
-                Entry::Occupied(known) => known.into_mut().add(node),
-                Entry::Vacant(new) => drop(new.insert(ReasonCount::of(reason, node))),
-            }
-        }
-        Self { reasons, ..Self::default() }
-    }
-}
-
-/// As kube-scheduler tells it, without what it says there about ResourceClaims.
-fn preemption_outcome(preemption: &Preemption) -> Option<String> {
-    match preemption {
-        Preemption::NotEligible(_) | Preemption::NotHelpful(_) => {
-            let message = preemption.message()?;
-            message.split_once("preemption: ").map(|(_, outcome)| outcome.to_owned())
-        }
-        Preemption::NotTried | Preemption::ClaimsNotFound | Preemption::Possible { .. } => None,
-    }
-}
-
-impl fmt::Display for NodesRejection {
-    /// Sorted as texts, counts included, as kube-scheduler does it.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(reason) = &self.whole_pod {
-            return write!(f, "{reason}.");
-        }
-        let reasons = self.reasons.iter();
-        let mut texts: Vec<_> =
-            reasons.map(|(reason, count)| format!("{} {reason}", count.nodes)).collect();
-        texts.sort();
-        write!(f, "{}.", texts.join(", "))
-    }
-}
-
 /// What an object could not give, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectRejection {
@@ -316,11 +215,15 @@ pub enum Cause {
         head: ObjectKey,
         times_passed: u32,
     },
+    /// There would be enough, were it not held for a Pod whose victims are leaving a Node.
+    HeldForNominated {
+        pod: ObjectKey,
+    },
 }
 
 impl Cause {
     /// Every label.
-    pub const LABELS: [&'static str; 12] = [
+    pub const LABELS: [&'static str; 13] = [
         "NotInstalled",
         "OtherNamespace",
         "OtherSecurityDomain",
@@ -333,6 +236,7 @@ impl Cause {
         "Short",
         "InUse",
         "KeptForHead",
+        "HeldForNominated",
     ];
 
     /// The cause without its live figures.
@@ -350,6 +254,7 @@ impl Cause {
             Self::Short => "Short",
             Self::InUse { .. } => "InUse",
             Self::KeptForHead { .. } => "KeptForHead",
+            Self::HeldForNominated { .. } => "HeldForNominated",
         }
     }
 }
@@ -422,6 +327,7 @@ impl fmt::Display for ObjectRejection {
             Cause::KeptForHead { head, times_passed } => {
                 write!(f, ", kept for {head}, which was passed {times_passed} times")
             }
+            Cause::HeldForNominated { pod } => write!(f, ", held for {pod}, whose victims leave"),
             _ => Ok(()),
         }
     }

@@ -185,6 +185,7 @@ impl Engine {
             self.ledger.take(&record.pod, holding);
             self.ledger.commit();
         }
+        self.restore_nomination(&record);
         if let Some(pod) = record.in_cluster() {
             self.cluster.insert_pod(pod);
         }

@@ -1,6 +1,7 @@
 //! Makers of test objects.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use model::{
     Amount, Assignment, ClusterNode, DeclaredBy, DeclaredEnd, Deletion, FailurePolicy, Labels,
@@ -79,6 +80,7 @@ pub(crate) struct PodBuilder {
     assignment: Assignment,
     declared_end: Option<DeclaredEnd>,
     deletion: Deletion,
+    is_announced: bool,
     nominated_node: Option<NodeName>,
 }
 
@@ -99,6 +101,7 @@ impl PodBuilder {
             assignment: Assignment::Waiting,
             declared_end: None,
             deletion: Deletion::None,
+            is_announced: false,
             nominated_node: None,
             key,
         }
@@ -128,6 +131,11 @@ impl PodBuilder {
 
     pub fn deletion(mut self, deletion: Deletion) -> Self {
         self.deletion = deletion;
+        self
+    }
+
+    pub fn announced(mut self) -> Self {
+        self.is_announced = true;
         self
     }
 
@@ -182,6 +190,8 @@ impl PodBuilder {
             nominated_node: self.nominated_node,
             started_at_unix_s: None,
             deletion: self.deletion,
+            grace_period: Duration::from_secs(30),
+            is_announced: self.is_announced,
         }
     }
 }

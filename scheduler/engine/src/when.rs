@@ -121,7 +121,10 @@ impl Engine {
         let object = &rejection.object;
         let ends_help = matches!(
             rejection.cause,
-            Cause::Short | Cause::KeptForHead { .. } | Cause::InUse { .. }
+            Cause::Short
+                | Cause::KeptForHead { .. }
+                | Cause::HeldForNominated { .. }
+                | Cause::InUse { .. }
         );
         let Some(seen) = self.objects.get(object).filter(|_| ends_help) else {
             return Estimate::unknown(format!("nothing declares when this changes: {rejection}"));

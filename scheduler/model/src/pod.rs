@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,12 @@ pub struct Pod {
     /// `status.startTime`; `None` until the kubelet has seen the Pod.
     pub started_at_unix_s: Option<i64>,
     pub deletion: Deletion,
+    /// This scheduler has told it that it goes, and it is not being deleted yet.
+    #[serde(default)]
+    pub is_announced: bool,
+    /// `terminationGracePeriodSeconds`: how long it may take to end.
+    #[serde(default)]
+    pub grace_period: Duration,
     /// The message of the Pod's `PodScheduled=False` condition, if it has one:
     /// a restarted scheduler does not write the same again.
     pub condition_message: Option<Arc<str>>,

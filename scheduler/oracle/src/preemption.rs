@@ -49,20 +49,24 @@ impl Preemption {
         }
     }
 
-    /// What kube-scheduler adds to the message of the rejection. Before it tries to preempt it
-    /// tries to deallocate ResourceClaims, and says so.
+    /// What kube-scheduler adds to the message of the rejection.
     pub fn message(&self) -> Option<String> {
         let outcome = match self {
             Self::NotTried | Self::Possible { .. } => return None,
-            Self::ClaimsNotFound => return Some("not found".to_owned()),
+            Self::ClaimsNotFound => return Some(CLAIMS_NOT_FOUND.to_owned()),
             Self::NotEligible(why) => why.to_string(),
             Self::NotHelpful(nodes) => {
                 nodes_available(nodes.len(), &counts(nodes.values().flat_map(Refusal::texts)))
             }
         };
-        Some(format!("no new claims to deallocate, preemption: {outcome}"))
+        Some(format!("{PREEMPTION}{outcome}"))
     }
 }
+
+/// What kube-scheduler says when it has not looked at the Pod's ResourceClaims.
+pub const CLAIMS_NOT_FOUND: &str = "not found";
+/// In front of what it says of preemption: it tries to deallocate ResourceClaims first, and says so.
+pub const PREEMPTION: &str = "no new claims to deallocate, preemption: ";
 
 /// Why the Pod may not preempt at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -103,5 +103,7 @@ pub fn pod(number: usize, spec: &Arc<PodSpec>, assignment: Assignment) -> Pod {
         deletion: Deletion::None,
         condition_message: None,
         declared_end: None,
+        grace_period: std::time::Duration::from_secs(30),
+        is_announced: false,
     }
 }

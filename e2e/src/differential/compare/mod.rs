@@ -17,6 +17,8 @@ pub enum About {
     BestNodes,
     /// What the Nodes say, and how many say it.
     Reasons,
+    /// The same is said, in other words or in another order.
+    Message,
     /// Whether preemption is possible, and why not.
     Preemption,
     NominatedNode,
@@ -72,7 +74,10 @@ pub(in crate::differential) fn compare(
             if findings.same(About::Feasibility, &ours, &real, answer) {
                 let (ours, real) = (Said::parse(&answer.message), Said::parse(message));
                 let (ours_nodes, real_nodes) = (ours.about_nodes(), real.about_nodes());
-                findings.same(About::Reasons, &ours_nodes, &real_nodes, answer);
+                let said_alike = findings.same(About::Reasons, &ours_nodes, &real_nodes, answer);
+                if said_alike && answer.message != *message {
+                    findings.add(About::Message, answer.message.clone(), message.clone());
+                }
                 if terms.preemption {
                     findings.preemption(terms, &real.preemption, preempted.as_ref(), answer);
                 }

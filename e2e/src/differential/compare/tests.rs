@@ -28,8 +28,7 @@ fn rejected() -> (Outcome, Answer) {
                 victims found for incoming pod.";
     let answer = Answer {
         state: "unschedulable".into(),
-        message: "0/3 nodes are available: 2 node(s) were unschedulable, 1 Insufficient cpu."
-            .into(),
+        message: REJECTED.into(),
         nodes: Nodes { total: 3, ..Nodes::default() },
         preemption: Some(Preemption { message: Some(said.into()), ..Preemption::default() }),
     };
@@ -38,8 +37,9 @@ fn rejected() -> (Outcome, Answer) {
 
 fn preempting() -> (Outcome, Answer) {
     let (_, mut answer) = rejected();
-    let message =
-        "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) were unschedulable.".into();
+    let message = "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) were unschedulable.";
+    let message: String = message.into();
+    answer.message.clone_from(&message);
     let preempted = Some(Preempted { node: "n2".into(), victims: names(&["a/p1"]) });
     answer.preemption = Some(Preemption {
         message: None,
@@ -110,6 +110,19 @@ fn other_reasons_and_counts_are_noticed() {
     ] {
         let about = spoiled(rejected(), |ours| ours.message = message.into());
         assert_eq!(about, [About::Reasons], "{message}");
+    }
+}
+
+#[test]
+fn the_whole_message_is_compared_word_for_word() {
+    let first = "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) were unschedulable.";
+    let turned = "0/3 nodes are available: 2 node(s) were unschedulable, 1 Insufficient cpu.";
+    let rest = REJECTED.strip_prefix(first).unwrap();
+    let without_claims = rest.replace("no new claims to deallocate, ", "");
+    for message in [first.to_owned(), format!("{turned}{rest}"), format!("{first}{without_claims}")]
+    {
+        let about = spoiled(rejected(), |ours| ours.message.clone_from(&message));
+        assert_eq!(about, [About::Message], "{message}");
     }
 }
 

@@ -14,8 +14,10 @@ use super::{CALL_TIMEOUT, JSON, STRATEGIC_MERGE, request};
 use crate::clock::wall_clock;
 use crate::wire::{DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER, WirePod};
 
-/// Then the victim stays, and the preemptor is tried again.
+/// Of an announcement, or of taking it back. Then the victim stays, and the preemptor is tried again.
 const TRIES_MAX: u32 = 3;
+/// Before the engine is asked whether a deletion that failed is to be tried again.
+const DELETE_AGAIN_AFTER: Duration = Duration::from_millis(500);
 /// Before the second try; doubled before each further one.
 const PAUSE_FIRST: Duration = Duration::from_millis(250);
 
@@ -26,6 +28,8 @@ pub(crate) enum EvictOutcome {
     Withdrawn,
     /// It has gone by itself, or another Pod stands under its name.
     Gone,
+    /// It was not deleted, this time.
+    Delayed,
     /// It is still there.
     Failed,
 }
@@ -34,6 +38,7 @@ pub(crate) enum EvictOutcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EvictReport {
     Done { victim: PodUid, step: EvictionStep },
+    Delayed { victim: PodUid },
     Failed { victim: PodUid },
 }
 
@@ -42,6 +47,7 @@ impl EvictReport {
         let victim = eviction.uid.clone();
         match outcome {
             EvictOutcome::Failed => Self::Failed { victim },
+            EvictOutcome::Delayed => Self::Delayed { victim },
             _ => Self::Done { victim, step: eviction.step },
         }
     }
@@ -101,6 +107,10 @@ impl Evicting {
     }
 
     fn again(&mut self) -> Next {
+        // What it is for may have changed: the engine is asked before each deletion.
+        if self.step == EvictionStep::Delete {
+            return Next::Settled(EvictOutcome::Delayed);
+        }
         if self.tries >= TRIES_MAX {
             return Next::Settled(EvictOutcome::Failed);
         }
@@ -116,7 +126,12 @@ pub(crate) async fn evict(client: &Client, eviction: &Eviction) -> EvictOutcome 
     let mut next = Next::Try { after: Duration::ZERO };
     loop {
         next = match next {
-            Next::Settled(outcome) => return outcome,
+            Next::Settled(outcome) => {
+                if outcome == EvictOutcome::Delayed {
+                    sleep(DELETE_AGAIN_AFTER).await;
+                }
+                return outcome;
+            }
             Next::Try { after } => {
                 sleep(after).await;
                 evicting.after_try(attempt(client, eviction).await)
@@ -261,12 +276,21 @@ mod tests {
 
     #[test]
     fn a_conflict_is_decided_by_a_look_at_the_pod() {
-        let mut evicting = Evicting::new(EvictionStep::Delete);
+        let mut evicting = Evicting::new(EvictionStep::Announce);
         assert_eq!(evicting.after_try(Reply::Conflict), Next::Look);
         assert_eq!(evicting.after_look(Reply::Yes), Next::Try { after: PAUSE_FIRST });
         assert_eq!(evicting.after_try(Reply::Conflict), Next::Look);
         let another = evicting.after_look(Reply::NotThere);
         assert_eq!(another, Next::Settled(EvictOutcome::Gone));
+    }
+
+    #[test]
+    fn a_deletion_that_fails_is_not_repeated_without_being_asked_for() {
+        let delayed = Next::Settled(EvictOutcome::Delayed);
+        assert_eq!(Evicting::new(EvictionStep::Delete).after_try(Reply::Failed), delayed);
+        assert_eq!(Evicting::new(EvictionStep::Delete).after_look(Reply::Yes), delayed);
+        let report = EvictReport::new(&eviction(EvictionStep::Delete), EvictOutcome::Delayed);
+        assert_eq!(report, EvictReport::Delayed { victim: "u".into() });
     }
 
     #[test]

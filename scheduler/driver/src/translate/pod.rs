@@ -1,4 +1,5 @@
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use crds::annotations::{EXPECTED_END, GRANT, RESULTS};
 use jiff::Timestamp;
@@ -13,7 +14,7 @@ use super::needs::{failure_policy, needs};
 use super::shape::shape;
 use super::unsupported::unsupported_field;
 use crate::served::Served;
-use crate::wire::{DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER, WirePod};
+use crate::wire::{DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER, WireCondition, WirePod};
 
 /// `None` for a Pod that does not concern us: another scheduler's that is not on a Node yet, and
 /// was promised none.
@@ -47,10 +48,17 @@ pub(crate) fn pod(wire: &WirePod, served: &Served) -> Option<Pod> {
         nominated_node: node_name(&status.nominated_node_name),
         started_at_unix_s: status.start_time.as_ref().map(|time| time.0.as_second()),
         deletion: deletion(wire),
+        grace_period: grace_period(wire),
+        is_announced: is_announced(wire),
         condition_message: unscheduled.map(|condition| condition.message.as_str().into()),
         declared_end: declared_end(wire).map(Box::new),
     })
 }
+
+/// What the API server sets where a Pod says nothing.
+const GRACE_PERIOD_DEFAULT_S: i64 = 30;
+/// A week: an absurd figure must not overflow what is added to it.
+const GRACE_PERIOD_MAX_S: u64 = 7 * 24 * 3600;
 
 /// One for all Pods whose version nobody asks for.
 static NO_VERSION: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from(""));
@@ -63,15 +71,29 @@ fn node_name(text: &str) -> Option<NodeName> {
     (!text.is_empty()).then(|| NodeName::new(text))
 }
 
+fn preempted(wire: &WirePod) -> Option<&WireCondition> {
+    let condition = wire.status.condition(DISRUPTION_TARGET);
+    condition.filter(|it| it.status == "True" && it.reason == PREEMPTION_BY_SCHEDULER)
+}
+
+/// Each scheduler says in the message who it is.
+fn is_announced(wire: &WirePod) -> bool {
+    let by_us = |it: &WireCondition| it.message.starts_with(crds::SCHEDULER_NAME);
+    wire.metadata.deletion_timestamp.is_none() && preempted(wire).is_some_and(by_us)
+}
+
 fn deletion(wire: &WirePod) -> Deletion {
     if wire.metadata.deletion_timestamp.is_none() {
         return Deletion::None;
     }
-    let by_preemption = wire
-        .status
-        .condition(DISRUPTION_TARGET)
-        .is_some_and(|it| it.status == "True" && it.reason == PREEMPTION_BY_SCHEDULER);
+    let by_preemption = preempted(wire).is_some();
     if by_preemption { Deletion::TerminatingByPreemption } else { Deletion::Terminating }
+}
+
+/// The API server sets one for every Pod. What is below zero ends at once, as the kubelet has it.
+fn grace_period(wire: &WirePod) -> Duration {
+    let seconds = wire.spec.termination_grace_period_seconds.unwrap_or(GRACE_PERIOD_DEFAULT_S);
+    Duration::from_secs(u64::try_from(seconds).unwrap_or_default().min(GRACE_PERIOD_MAX_S))
 }
 
 /// The annotation, unless the kubelet ends the Pod before. One that cannot be read declares nothing.
@@ -222,6 +244,39 @@ mod tests {
         assert_eq!(promised.nominated_node, Some("n1".into()));
         assert_eq!(promised.spec.needs, [], "what it asks of corridors is not ours to give");
         assert_eq!(foreign(""), None);
+    }
+
+    #[test]
+    fn a_pod_that_this_scheduler_has_told_to_go_is_known() {
+        let told = |by: &str, status: &str, deleted: bool| {
+            let pod = wire(|object| {
+                object["spec"]["nodeName"] = json!("n1");
+                object["status"]["conditions"] = json!([{
+                    "type": "DisruptionTarget", "status": status, "reason": "PreemptionByScheduler",
+                    "message": format!("{by}: preempting to accommodate a higher priority pod"),
+                }]);
+                if deleted {
+                    object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+                }
+            });
+            pod.unwrap().is_announced
+        };
+        assert!(told("corridor-scheduler", "True", false));
+        assert!(!told("corridor-scheduler", "False", false), "it may stay");
+        assert!(!told("corridor-scheduler", "True", true), "it goes");
+        assert!(!told("default-scheduler", "True", false), "another scheduler's victim");
+    }
+
+    #[test]
+    fn how_long_a_pod_may_take_to_end_is_what_it_says() {
+        let grace = |seconds: Value| {
+            let pod = wire(|object| object["spec"]["terminationGracePeriodSeconds"] = seconds);
+            pod.unwrap().grace_period.as_secs()
+        };
+        assert_eq!(grace(json!(120)), 120);
+        assert_eq!(grace(json!(null)), 30);
+        assert_eq!(grace(json!(-1)), 0);
+        assert_eq!(grace(json!(i64::MAX)), GRACE_PERIOD_MAX_S);
     }
 
     #[test]

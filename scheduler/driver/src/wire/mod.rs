@@ -39,7 +39,8 @@ pub(crate) use node::{WireNode, WireNodeImage, WireTaint};
 pub(crate) use object_condition::WireObjectCondition;
 pub(crate) use owner::{WireReplicaSet, WireReplicationController, WireStatefulSet};
 pub(crate) use pod::{
-    DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER, WirePod, WirePodSpec, WirePodStatus, WireToleration,
+    DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER, WireCondition, WirePod, WirePodSpec, WirePodStatus,
+    WireToleration,
 };
 pub(crate) use policy::WirePolicy;
 pub(crate) use selector::{WireRequirement, WireSelector};

@@ -44,6 +44,7 @@ pub(crate) struct WirePodSpec {
     pub host_network: bool,
     pub host_users: Option<bool>,
     pub active_deadline_seconds: Option<i64>,
+    pub termination_grace_period_seconds: Option<i64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

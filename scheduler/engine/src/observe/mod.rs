@@ -25,6 +25,7 @@ impl Engine {
             Event::ObjectSeen(object) => self.object_seen(object),
             Event::ObjectGone(object) => {
                 self.objects.remove(&object);
+                self.question_nominees_for(|needed| *needed == object);
                 self.uses.forget(&object);
                 self.queue_line_reports(&object);
             }
@@ -57,6 +58,7 @@ impl Engine {
             }
             Event::OwnerGone { namespace, owner } => self.owner_gone(namespace, owner),
             Event::EvictionStepDone { victim, step } => self.eviction_step_done(&victim, step),
+            Event::EvictionDelayed { victim } => self.eviction_delayed(&victim),
             Event::EvictionFailed { victim } => self.eviction_failed(&victim),
             Event::BackendSeen { kind, age } => self.backend_seen(kind, age),
             Event::BackendGone(kind) => {
@@ -84,6 +86,7 @@ impl Engine {
         self.unsynced.remove(&kind);
         if let Kind::Objects(kind) = kind {
             self.objects.set_installed(kind, installed);
+            self.question_nominees_for(|needed| needed.kind == kind);
             self.release_lines_of(kind);
         }
     }
@@ -96,6 +99,7 @@ impl Engine {
         record.failures = 0;
         let pod = record.pod.clone();
         self.move_to(uid, Stage::Bound);
+        self.set_nomination(uid, None);
         self.forget_in_line(uid);
         let report = Report::Scheduled { pod: pod.key.clone(), uid: uid.clone(), node };
         self.reports.scheduled(report, self.config.events);
@@ -126,7 +130,15 @@ impl Engine {
         if !place_again {
             self.forget_in_line(uid);
         }
-        self.give_back(uid);
+        let held = self.release_holding(uid);
+        // What it was promised is held for it again, as long as that lasts.
+        if !place_again || !self.hold_nominated(uid) {
+            self.set_nomination(uid, None);
+        }
+        self.reflect(uid);
+        if let Some(held) = held {
+            self.wake_after_release(&held);
+        }
     }
 
     fn report_ended(&mut self, uid: &PodUid, written: bool) {

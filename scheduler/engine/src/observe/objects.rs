@@ -14,6 +14,7 @@ impl Engine {
         let cause_before = self.objects.promise(&name, now).err();
         let before = self.objects.insert(object);
         let Some(after) = self.objects.get(&name).cloned() else { return };
+        self.question_nominees_for(|needed| *needed == name);
         let spec_changed = before.as_ref().is_none_or(|before| {
             (before.generation, &before.uid) != (after.generation, &after.uid)
         });
@@ -41,6 +42,7 @@ impl Engine {
     /// A namespace belongs to another security domain than before: a rare event, so everybody who
     /// was refused is asked again.
     pub(super) fn domains_changed(&mut self) {
+        self.question_nominees_for(|_| true);
         for object in self.objects.with_lines() {
             self.wake_aside(&object, |wake| wake == WakeAside::PolicyChange);
             self.queue_line_reports(&object);
@@ -51,6 +53,7 @@ impl Engine {
     /// comes; those who were refused are asked now.
     pub(super) fn policy_changed(&mut self, owner: &str) {
         let of_owner = |object: &ObjectRef| *object.key.namespace == *owner;
+        self.question_nominees_for(of_owner);
         for object in self.objects.with_lines().into_iter().filter(of_owner) {
             self.wake_aside(&object, |wake| wake == WakeAside::PolicyChange);
             self.queue_line_reports(&object);
@@ -74,6 +77,7 @@ impl Engine {
         }
         let fresh = self.objects.fresh_kinds(self.now);
         let before = std::mem::replace(&mut self.fresh, fresh);
+        self.question_nominees_for(|_| true);
         for object in self.objects.with_lines() {
             if before.contains(&object.kind) != self.fresh.contains(&object.kind) {
                 self.queue_line_reports(&object);

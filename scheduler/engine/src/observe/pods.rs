@@ -96,8 +96,10 @@ impl Engine {
             self.ledger.take(&pod, &holding);
             self.ledger.commit();
             self.holdings_changed(&holding);
+            self.question_nominees_of(&holding);
         }
         self.move_to(&uid, Stage::Bound);
+        self.set_nomination(&uid, None);
         self.reflect(&uid);
         if let Some(before) = before.filter(|before| *before != holding) {
             self.wake_after_release(&before);
@@ -142,7 +144,10 @@ impl Engine {
             }
             _ => {}
         }
+        let nomination = self.nomination_read(&pod).filter(|_| is_new);
         if !is_new {
+            // What it was promised was promised to another spec.
+            self.set_nomination(&uid, None);
             self.stop_waiting(&uid);
             self.move_to(&uid, Stage::Resting);
         }
@@ -151,12 +156,12 @@ impl Engine {
         record.failures = 0;
         record.not_before = self.now;
         record.rejection = None;
-        if is_new {
-            record.nominated.clone_from(&pod.nominated_node);
-        }
         record.pod = Arc::new(pod);
         record.prepare();
         self.move_to(&uid, Stage::Active);
+        if let Some(nomination) = nomination {
+            self.set_nomination(&uid, Some(nomination));
+        }
         self.reflect(&uid);
     }
 
@@ -169,6 +174,7 @@ impl Engine {
         }
         if record.pod.spec != pod.spec {
             self.forget_in_line(&uid);
+            self.set_nomination(&uid, None);
         }
         if let Some(record) = self.pods.get_mut(&uid) {
             record.pod = Arc::new(pod);
@@ -206,6 +212,7 @@ impl Engine {
 
     /// The Pod waits for nothing and holds nothing any more.
     fn leave_for_good(&mut self, uid: &PodUid, to: Stage) {
+        self.set_nomination(uid, None);
         self.stop_waiting(uid);
         self.move_to(uid, to);
         self.give_back(uid);
@@ -221,12 +228,18 @@ impl Engine {
     }
 
     pub(crate) fn give_back(&mut self, uid: &PodUid) {
-        let Some(record) = self.pods.get_mut(uid) else { return };
-        let Some(holding) = record.holding.take() else { return };
-        self.ledger.release(&record.pod, &holding);
-        self.holdings_changed(&holding);
+        let Some(holding) = self.release_holding(uid) else { return };
         self.reflect(uid);
         self.wake_after_release(&holding);
+    }
+
+    /// Frees what the Pod holds; who could use it is not told yet.
+    pub(super) fn release_holding(&mut self, uid: &PodUid) -> Option<Holding> {
+        let record = self.pods.get_mut(uid)?;
+        let holding = record.holding.take()?;
+        self.ledger.release(&record.pod, &holding);
+        self.holdings_changed(&holding);
+        Some(holding)
     }
 
     pub(crate) fn holdings_changed(&mut self, holding: &Holding) {

@@ -12,7 +12,7 @@ use super::losses::Losses;
 use super::refusal::Own;
 use super::rows::{Rows, Slot};
 use super::standing::Basis;
-use crate::rejection::{EXAMPLES_MAX, ReasonCount};
+use crate::nodes_rejection::{EXAMPLES_MAX, ReasonCount};
 use crate::rng::Rng;
 
 #[derive(Debug)]

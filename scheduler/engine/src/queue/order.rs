@@ -17,6 +17,10 @@ impl Order {
         Self { priority: Reverse(priority), created_at_unix_s, first_seen }
     }
 
+    pub fn priority(self) -> i32 {
+        self.priority.0
+    }
+
     /// The same arrival under another priority.
     pub fn with_priority(self, priority: i32) -> Self {
         Self { priority: Reverse(priority), ..self }

@@ -279,7 +279,8 @@ fn a_corridors_node_selector_limits_its_pods() {
     assert!(world.decide().is_empty());
     assert_eq!(
         world.message("p2"),
-        "0/4 nodes are available: 4 node(s) didn't match the node selector of corridor team-a/c1."
+        "0/4 nodes are available: 4 node(s) didn't match the node selector of corridor team-a/c1. no new claims to \
+         deallocate, preemption: 0/4 nodes are available: 4 Preemption is not helpful for scheduling."
     );
     world.pass(Duration::from_secs(2));
     world.corridor(c1().generation(3));

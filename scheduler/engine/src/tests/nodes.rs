@@ -17,7 +17,8 @@ fn a_pod_that_fits_nowhere_says_why_and_is_bound_when_a_node_comes() {
     assert!(world.bind_all().is_empty());
     assert_eq!(
         world.message("big"),
-        "0/5 nodes are available: 2 Insufficient cpu, 3 node(s) had untolerated taint(s)."
+        "0/5 nodes are available: 2 Insufficient cpu, 3 node(s) had untolerated taint(s). no new claims to \
+         deallocate, preemption: 0/5 nodes are available: 5 Preemption is not helpful for scheduling."
     );
     world.pass(Duration::from_secs(2));
     world.handle(Event::NodeSeen(NodeBuilder::new("large").cpu_milli(16_000).build()));

@@ -10,7 +10,7 @@ use super::World;
 use crate::testkit::{NodeBuilder, PodBuilder, key};
 use crate::{Event, Eviction, EvictionStep, Report};
 
-fn bound(name: &str, node: &str, priority: i32) -> PodBuilder {
+pub(super) fn bound(name: &str, node: &str, priority: i32) -> PodBuilder {
     let assignment = Assignment::Bound { node: node.into(), grant: None };
     PodBuilder::new(name).cpu_milli(2000).priority(priority).assigned(assignment)
 }
@@ -30,7 +30,7 @@ fn urgent() -> PodBuilder {
 
 impl World {
     /// Evictions, and what the condition of a held Pod says of its promise.
-    fn steps(&mut self) -> (Vec<Eviction>, Vec<(ObjectKey, Option<String>)>) {
+    pub(super) fn steps(&mut self) -> (Vec<Eviction>, Vec<(ObjectKey, Option<String>)>) {
         let (mut evictions, mut promises) = (Vec::new(), Vec::new());
         while let Some(report) = self.engine.poll_report() {
             match report {
@@ -45,13 +45,13 @@ impl World {
         (evictions, promises)
     }
 
-    fn one_eviction(&mut self) -> Eviction {
+    pub(super) fn one_eviction(&mut self) -> Eviction {
         let (evictions, _) = self.steps();
         assert_eq!(evictions.len(), 1, "{evictions:?}");
         evictions[0].clone()
     }
 
-    fn step_done(&mut self, eviction: &Eviction) {
+    pub(super) fn step_done(&mut self, eviction: &Eviction) {
         let (victim, step) = (eviction.uid.clone(), eviction.step);
         self.handle(Event::EvictionStepDone { victim, step });
     }
@@ -106,6 +106,10 @@ fn who_may_not_preempt_does_not() {
     let (evictions, promises) = world.steps();
     assert!(evictions.is_empty());
     assert_eq!(promises, [(key("urgent"), None)]);
+    let told = world.message("urgent");
+    let never = "2 Insufficient cpu. no new claims to deallocate, preemption: not eligible due to \
+                 preemptionPolicy=Never.";
+    assert!(told.ends_with(never), "{told}");
     let explained = world.engine.explain(&key("urgent")).unwrap().preemption.unwrap();
     assert_eq!(explained.message.unwrap(), "not eligible due to preemptionPolicy=Never.");
 }

@@ -8,9 +8,10 @@ use model::{Amount, Assignment, ObjectKind, ObjectRef, Phase, PodUid};
 use proptest::prelude::*;
 
 use super::World;
+use super::evictions::Evictions;
 use crate::record::Stage;
 use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder, bundle, corridor, key};
-use crate::{Bind, Event, Refusal, RefusalCause, Report};
+use crate::{Bind, Event, Held, Refusal, RefusalCause, Report};
 
 #[derive(Clone, Debug)]
 pub(super) enum Step {
@@ -45,6 +46,13 @@ pub(super) enum Step {
     Reports {
         outcomes: Vec<u8>,
     },
+    /// Steps of evictions end well or not, or stay open.
+    Evictions {
+        outcomes: Vec<u8>,
+    },
+    /// Victims that were deleted are gone.
+    VictimsEnd,
+    TermBegan,
     /// Decides this many, then lets each Binding succeed, fail or stay open.
     Bind {
         outcomes: Vec<u8>,
@@ -81,6 +89,9 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         2 => (0..20_u8).prop_map(Step::Pass),
         3 => prop::collection::vec(0..4_u8, 0..6).prop_map(|outcomes| Step::Reports { outcomes }),
         5 => prop::collection::vec(0..4_u8, 0..8).prop_map(|outcomes| Step::Bind { outcomes }),
+        4 => prop::collection::vec(0..8_u8, 0..6).prop_map(|outcomes| Step::Evictions { outcomes }),
+        2 => Just(Step::VictimsEnd),
+        1 => Just(Step::TermBegan),
     ]
 }
 
@@ -91,7 +102,8 @@ pub(super) struct History {
     /// How often each Pod was deleted: its successor has another UID.
     deleted: BTreeMap<u8, u32>,
     open: Vec<Bind>,
-    open_reports: Vec<PodUid>,
+    open_reports: Vec<Held>,
+    pub(super) evictions: Evictions,
     decided: Vec<(String, String)>,
 }
 
@@ -106,17 +118,20 @@ impl History {
             deleted: BTreeMap::new(),
             open: Vec::new(),
             open_reports: Vec::new(),
+            evictions: Evictions::default(),
             decided: Vec::new(),
         }
     }
 
-    fn run(steps: &[Step]) -> Vec<(String, String)> {
+    pub fn run(steps: &[Step]) -> Vec<(String, String)> {
         let mut history = Self::new();
         for step in steps {
             history.apply(step);
             history.nothing_is_over_its_limit();
+            history.every_nomination_can_be_of_use();
         }
         history.settle();
+        history.no_nomination_is_left();
         history.nobody_who_fits_is_left_waiting();
         history.every_pod_is_counted_once();
         history.nothing_is_left_of_pods_that_are_gone();
@@ -142,8 +157,7 @@ impl History {
                 self.world.see(pod.build());
             }
             Step::PodGone(number) => {
-                self.world.handle(Event::PodGone(self.uid(*number).as_str().into()));
-                *self.deleted.entry(*number).or_default() += 1;
+                self.pod_has_gone(&self.uid(*number).as_str().into());
             }
             Step::PodFinished(number) => self.reassign(*number, Assignment::Finished),
             Step::PodTurnedAway(number) => {
@@ -185,6 +199,9 @@ impl History {
             Step::Backend => self.backends_speak(),
             Step::Pass(seconds) => self.world.pass(Duration::from_secs(u64::from(*seconds))),
             Step::Bind { outcomes } => self.bind(outcomes),
+            Step::Evictions { outcomes } => self.evict(outcomes),
+            Step::VictimsEnd => self.victims_end(),
+            Step::TermBegan => self.term_begins(),
         }
     }
 
@@ -197,22 +214,30 @@ impl History {
     }
 
     fn report(&mut self, outcomes: &[u8]) {
-        while let Some(report) = self.world.poll_report() {
-            if let Report::Held(held) = report {
-                let open = self.open.iter().any(|open| open.uid == held.uid);
-                assert!(!open, "{} is told that it waits while it is being bound", held.pod);
-                self.open_reports.push(held.uid);
-            }
-        }
+        self.take_reports();
         for outcome in outcomes {
             if self.open_reports.is_empty() {
                 return;
             }
-            let uid = self.open_reports.remove(0);
+            let held = self.open_reports.remove(0);
             match outcome {
-                0 => self.world.handle(Event::ReportLost(uid)),
-                1 => self.open_reports.push(uid),
-                _ => self.world.handle(Event::ReportWritten(uid)),
+                0 => self.world.handle(Event::ReportLost(held.uid)),
+                1 => self.open_reports.push(held),
+                _ => self.written(held),
+            }
+        }
+    }
+
+    pub(super) fn take_reports(&mut self) {
+        while let Some(report) = self.world.poll_report() {
+            match report {
+                Report::Held(held) => {
+                    let open = self.open.iter().any(|open| open.uid == held.uid);
+                    assert!(!open, "{} is told that it waits while it is being bound", held.pod);
+                    self.open_reports.push(held);
+                }
+                Report::Evict(eviction) => self.evicts(eviction),
+                Report::Used(_) | Report::Scheduled { .. } => {}
             }
         }
     }
@@ -220,6 +245,14 @@ impl History {
     fn backends_speak(&mut self) {
         for kind in ObjectKind::ALL {
             self.world.handle(Event::BackendSeen { kind, age: Duration::ZERO });
+        }
+    }
+
+    pub(super) fn pod_has_gone(&mut self, uid: &PodUid) {
+        self.world.handle(Event::PodGone(uid.clone()));
+        let number = uid.as_str().split_once('-').and_then(|(number, _)| number.parse().ok());
+        if let Some(number) = number.filter(|number| self.uid(*number) == uid.as_str()) {
+            *self.deleted.entry(number).or_default() += 1;
         }
     }
 
@@ -233,7 +266,7 @@ impl History {
             self.decided.push((bind.pod.to_string(), bind.node.to_string()));
             let open = self.open.iter().any(|open| open.uid == bind.uid);
             assert!(!open, "{} was decided while its Binding is open", bind.pod);
-            let told = self.open_reports.contains(&bind.uid);
+            let told = self.open_reports.iter().any(|held| held.uid == bind.uid);
             assert!(!told, "{} was decided while a report on it is open", bind.pod);
         }
         self.open.extend(binds);
@@ -262,6 +295,8 @@ impl History {
         for _ in 0..40 {
             self.backends_speak();
             self.report(&[2; 64]);
+            self.evict(&[7; 64]);
+            self.victims_end();
             self.bind(&[2; 64]);
             self.world.pass(Duration::from_secs(11));
         }

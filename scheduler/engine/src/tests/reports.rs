@@ -47,7 +47,9 @@ fn a_new_cause_is_reported_at_most_four_times_at_once_then_every_thirty_seconds(
 fn a_restarted_scheduler_does_not_repeat_what_the_pod_already_says() {
     let mut world = World::with_nodes(1);
     let mut pod = PodBuilder::new("p").cpu_milli(9000).build();
-    pod.condition_message = Some("0/1 nodes are available: 1 Insufficient cpu.".into());
+    let says = "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes \
+                are available: 1 Preemption is not helpful for scheduling.";
+    pod.condition_message = Some(says.into());
     world.see(pod);
     world.bind_all();
     assert!(world.held_reports().is_empty());

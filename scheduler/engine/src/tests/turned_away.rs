@@ -24,7 +24,8 @@ fn nothing_is_put_where_a_kubelet_has_just_rejected_a_pod_and_then_again() {
     world.see(PodBuilder::new("b").build());
     assert!(world.bind_all().is_empty());
     let told = world.held_reports();
-    let expected = "0/1 nodes are available: 1 Too many pods. \
+    let expected = "0/1 nodes are available: 1 Too many pods. no new claims to deallocate, preemption: 0/1 nodes \
+                    are available: 1 No preemption victims found for incoming pod. \
                     Closed for a short while: n0: the kubelet has rejected a Pod (OutOfcpu).";
     assert_eq!(told[0].1, expected);
     assert_eq!(world.message("b"), expected);

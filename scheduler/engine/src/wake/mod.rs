@@ -7,6 +7,7 @@ use model::{Amount, ObjectKind, ObjectRef, PodUid, Reservable};
 use crate::engine::Engine;
 use crate::ledger::Holding;
 use crate::line::{Waiting, WakeAside};
+use crate::queue::Order;
 use crate::record::Stage;
 
 pub(crate) use parked::Change;
@@ -56,21 +57,34 @@ impl Engine {
         let nobody = (None, false);
         let Some(line) = self.objects.line(object) else { return nobody };
         let Ok(promise) = self.objects.promise(object, self.now) else { return nobody };
-        let used = self.ledger.object(&promise.of.uid);
-        if promise.of.exclusive && (used.is_some() || line.has_released()) {
+        let is_used = self.ledger.object(&promise.of.uid).is_some();
+        if promise.of.exclusive && (is_used || line.has_released()) {
             return nobody;
         }
         let reserved = self.ledger.reserved(&promise.of.uid);
         let free = promise.reservable.saturating_sub(reserved).saturating_sub(line.spoken_for());
         let over_quota = |namespace: &str| self.is_over_quota(object, namespace);
-        let (next, head) = (line.first_fitting(free, &over_quota), line.head(&over_quota));
+        let fits = |order, amount| self.is_left_for(promise.of, order, amount, free);
+        let next = line.first_that(free, &over_quota, &fits);
+        let head = line.head(&over_quota);
         let (Some(next), Some(head)) = (next, head) else { return nobody };
         let passes_head = head.rank < next.rank && !next.amount.is_zero();
         if passes_head && self.is_kept_for(object, &head) {
             // Who reserves nothing takes nothing from the head.
-            return (line.first_fitting(Amount::ZERO, &over_quota), true);
+            return (line.first_that(Amount::ZERO, &over_quota, &fits), true);
         }
         (Some(next), false)
+    }
+
+    /// Whether this much of what is free is left for a Pod of this order, after what nominated Pods hold that it must
+    /// not push aside.
+    fn is_left_for(&self, object: &Reservable, order: Order, amount: Amount, free: Amount) -> bool {
+        let mut nominees = self.ledger.nominees_before(&object.uid, order).peekable();
+        if object.exclusive {
+            return nominees.peek().is_none();
+        }
+        let held = nominees.fold(Amount::ZERO, |sum, it| sum.saturating_add(it.amount));
+        amount <= free.saturating_sub(held)
     }
 
     /// Whether free bandwidth is kept for the head of a line: it was passed often enough, it asks

@@ -37,6 +37,7 @@ impl Engine {
     pub(crate) fn cluster_changed(&mut self, change: Change<'_>) {
         self.room_changes += 1;
         self.placing.note(change, &self.cluster);
+        self.question_nominees_on(change);
         if self.parked.is_empty() {
             return;
         }

@@ -31,6 +31,8 @@ struct PodSpec {
     volumes: Vec<Volume>,
     #[prost(message, repeated, tag = "2")]
     containers: Vec<Container>,
+    #[prost(int64, optional, tag = "4")]
+    termination_grace_period_seconds: Option<i64>,
     #[prost(int64, optional, tag = "5")]
     active_deadline_seconds: Option<i64>,
     #[prost(message, repeated, tag = "7")]
@@ -94,6 +96,7 @@ impl From<PodSpec> for WirePodSpec {
             host_network: spec.host_network,
             host_users: spec.host_users,
             active_deadline_seconds: spec.active_deadline_seconds,
+            termination_grace_period_seconds: spec.termination_grace_period_seconds,
         }
     }
 }
