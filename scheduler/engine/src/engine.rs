@@ -19,12 +19,13 @@ use crate::profile::Profiles;
 use crate::queue::{ActiveQueue, BackoffQueue, Parked};
 use crate::record::Stage;
 use crate::records::Records;
-use crate::rejection::{Rejection, WakeOn};
+use crate::rejection::Rejection;
 use crate::reports::{EventQueue, Reports};
 use crate::rng::Rng;
 use crate::stats::Stats;
 use crate::tally::{QueuedBy, Tally};
 use crate::uses::Uses;
+use crate::wakes_on::WakeOn;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineConfig {
