@@ -232,7 +232,8 @@ impl Engine {
             WakeOn::ObjectFree { object, .. } => Stage::InLine(Box::new(object)),
             WakeOn::ObjectSpecChange { object }
             | WakeOn::ObjectSpecChangeOrReady { object }
-            | WakeOn::PolicyChange { object } => Stage::Aside(Box::new(object)),
+            | WakeOn::PolicyChange { object }
+            | WakeOn::DomainChange { object } => Stage::Aside(Box::new(object)),
             WakeOn::NodeFits => Stage::Parked,
         };
         let Some(record) = self.pods.get_mut(uid) else { return };

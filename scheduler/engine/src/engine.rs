@@ -301,6 +301,7 @@ impl Engine {
                 let wake = match record.rejection.as_deref().map(Rejection::wake_on) {
                     Some(WakeOn::ObjectSpecChange { .. }) => WakeAside::SpecChange,
                     Some(WakeOn::PolicyChange { .. }) => WakeAside::PolicyChange,
+                    Some(WakeOn::DomainChange { .. }) => WakeAside::DomainChange,
                     _ => WakeAside::SpecChangeOrReady,
                 };
                 self.objects.with_line(&object, |line| line.stand_aside(order, uid.clone(), wake));

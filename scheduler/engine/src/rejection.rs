@@ -77,7 +77,7 @@ impl Rejection {
             Self::Object(rejection) => Class::Object(
                 rejection.object.clone(),
                 rejection.phase,
-                rejection.cause.label().into(),
+                rejection.substance().label().into(),
             ),
             Self::Nodes(rejection) => Class::Nodes(rejection.reasons.keys().cloned().collect()),
         }
@@ -282,12 +282,20 @@ impl ObjectRejection {
     pub(crate) fn wake_on(&self) -> WakeOn {
         let object = self.object.clone();
         match (&self.cause, self.policy) {
-            (Cause::OtherNamespace | Cause::OtherSecurityDomain { .. }, _) => {
-                WakeOn::PolicyChange { object }
-            }
+            (Cause::OtherNamespace, _) => WakeOn::PolicyChange { object },
+            (Cause::OtherSecurityDomain { .. }, _) => WakeOn::DomainChange { object },
             (_, FailurePolicy::FailFast) => WakeOn::ObjectSpecChangeOrReady { object },
             (Cause::MoreThanFloor, _) => WakeOn::ObjectSpecChange { object },
             _ => WakeOn::ObjectFree { object, at_least: self.needed.unwrap_or_default() },
+        }
+    }
+
+    /// The cause in substance: of an object that is not Ready, whether its reading is at the floor for the moment is a
+    /// figure, which alternates with each sample near the floor.
+    fn substance(&self) -> &Cause {
+        match (&self.cause, self.phase) {
+            (Cause::BelowFloor, Some(phase)) if phase != Phase::Ready => &Cause::NotReady,
+            (cause, _) => cause,
         }
     }
 

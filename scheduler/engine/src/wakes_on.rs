@@ -28,6 +28,10 @@ pub enum WakeOn {
     PolicyChange {
         object: ObjectRef,
     },
+    /// The object or the Pod's namespace comes into another security domain.
+    DomainChange {
+        object: ObjectRef,
+    },
     /// A Node comes or changes so that the Pod fits.
     NodeFits,
 }
@@ -52,6 +56,9 @@ impl fmt::Display for WakeOn {
                     "an AttestationPolicy in namespace {} that lets the Pod's namespace in",
                     object.key.namespace
                 )
+            }
+            Self::DomainChange { object } => {
+                write!(f, "another security domain of the Pod's namespace or of {object}")
             }
             Self::NodeFits => f.write_str("a node on which the Pod fits"),
         }
