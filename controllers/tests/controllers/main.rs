@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends at the first thing that is wrong")]
 
+mod audits;
 mod lives;
 mod passing_time;
 mod running;
