@@ -19,6 +19,8 @@ pub struct CorridorConfiguration {
     pub telemetry: TelemetryConfiguration,
     /// Bit errors.
     pub ber: BerConfiguration,
+    /// Floors and latency budgets that are crossed again and again.
+    pub floor: FloorConfiguration,
     pub backends: BackendsConfiguration,
     /// Tickets of devices.
     pub attestation: AttestationConfiguration,
@@ -40,6 +42,14 @@ pub struct BerConfiguration {
     pub dwell_seconds: Option<u32>,
     /// HELIOPASS runs no more often than this for one Corridor.
     pub recalibration_interval_seconds: Option<u32>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct FloorConfiguration {
+    /// How long a floor or a latency budget must be kept before that counts, once it was crossed a second time in a
+    /// short while. It doubles with each further relapse, up to 64 times; a first return counts at once.
+    pub dwell_seconds: Option<u32>,
 }
 
 /// Where the daemons answer; a flag of the command line goes before.
@@ -93,6 +103,7 @@ impl CorridorConfiguration {
                 dwell_seconds: seconds(settings.ber_dwell),
                 recalibration_interval_seconds: seconds(settings.recalibration_interval),
             },
+            floor: FloorConfiguration { dwell_seconds: seconds(settings.floor_dwell) },
             backends: BackendsConfiguration::default(),
             attestation: AttestationConfiguration {
                 audit_interval_seconds: seconds(settings.audit_interval),
@@ -117,6 +128,7 @@ impl CorridorConfiguration {
                 &mut settings.status_interval,
             ),
             ("ber.dwellSeconds", self.ber.dwell_seconds, &mut settings.ber_dwell),
+            ("floor.dwellSeconds", self.floor.dwell_seconds, &mut settings.floor_dwell),
             (
                 "ber.recalibrationIntervalSeconds",
                 self.ber.recalibration_interval_seconds,
