@@ -48,7 +48,8 @@ pub struct BerConfiguration {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct FloorConfiguration {
     /// How long a floor or a latency budget must be kept before that counts, once it was crossed a second time in a
-    /// short while. It doubles with each further relapse, up to 64 times; a first return counts at once.
+    /// short while. It doubles with each further relapse, up to 64 times; a first return counts at once. 0: every
+    /// return counts at once.
     pub dwell_seconds: Option<u32>,
 }
 
@@ -128,7 +129,6 @@ impl CorridorConfiguration {
                 &mut settings.status_interval,
             ),
             ("ber.dwellSeconds", self.ber.dwell_seconds, &mut settings.ber_dwell),
-            ("floor.dwellSeconds", self.floor.dwell_seconds, &mut settings.floor_dwell),
             (
                 "ber.recalibrationIntervalSeconds",
                 self.ber.recalibration_interval_seconds,
@@ -142,16 +142,28 @@ impl CorridorConfiguration {
             ("sweepIntervalSeconds", self.sweep_interval_seconds, &mut settings.sweep_interval),
         ];
         for (field, seconds, setting) in fields {
-            match seconds {
-                None => {}
-                Some(seconds) if (1..=SECONDS_MAX).contains(&seconds) => {
-                    *setting = Duration::from_secs(seconds.into());
-                }
-                Some(seconds) => return Err(ConfigurationError::Seconds { field, seconds }),
-            }
+            set_seconds(field, 1, seconds, setting)?;
         }
+        let dwell = self.floor.dwell_seconds;
+        set_seconds("floor.dwellSeconds", 0, dwell, &mut settings.floor_dwell)?;
         Ok(settings)
     }
+}
+
+fn set_seconds(
+    field: &'static str,
+    min: u32,
+    seconds: Option<u32>,
+    setting: &mut Duration,
+) -> Result<(), ConfigurationError> {
+    match seconds {
+        None => {}
+        Some(seconds) if (min..=SECONDS_MAX).contains(&seconds) => {
+            *setting = Duration::from_secs(seconds.into());
+        }
+        Some(seconds) => return Err(ConfigurationError::Seconds { field, seconds, min }),
+    }
+    Ok(())
 }
 
 /// A day: whatever should happen less often is switched off by mistake.
@@ -162,8 +174,8 @@ const SECONDS_MAX: u32 = 86_400;
 pub enum ConfigurationError {
     #[error("apiVersion of CorridorConfiguration is {found:?}; it must be {expected}")]
     ApiVersion { expected: &'static str, found: String },
-    #[error("{field} is {seconds}; it must be 1 to {SECONDS_MAX}")]
-    Seconds { field: &'static str, seconds: u32 },
+    #[error("{field} is {seconds}; it must be {min} to {SECONDS_MAX}")]
+    Seconds { field: &'static str, seconds: u32, min: u32 },
 }
 
 #[cfg(test)]
@@ -184,6 +196,8 @@ mod tests {
         configuration.ber.dwell_seconds = Some(7);
         let expected = Settings { ber_dwell: Duration::from_secs(7), ..Settings::default() };
         assert_eq!(configuration.settings().unwrap(), expected);
+        configuration.floor.dwell_seconds = Some(0);
+        assert_eq!(configuration.settings().unwrap().floor_dwell, Duration::ZERO);
     }
 
     #[test]

@@ -201,6 +201,17 @@ mod tests {
     }
 
     #[test]
+    fn without_a_dwell_time_every_return_counts_at_once() {
+        let mut damping = Damping::default();
+        for second in 0..100 {
+            let (is_crossed, now) =
+                (second % 2 == 0, Timestamp::UNIX_EPOCH + Duration::from_secs(second));
+            let expected = if is_crossed { Standing::Crossed } else { Standing::Kept };
+            assert_eq!(damping.judge(("a", 100), is_crossed, Duration::ZERO, now), expected);
+        }
+    }
+
+    #[test]
     fn what_is_long_ago_is_forgotten() {
         let mut scene = Scene::new();
         for is_crossed in [true, false, true] {
