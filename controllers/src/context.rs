@@ -162,7 +162,7 @@ mod tests {
         let policies = Policies::default();
         let all = |of_a: Vec<_>, of_b: Vec<_>| {
             let named = [("a".to_owned(), of_a), ("b".to_owned(), of_b)];
-            ByNamespace::from_iter(named.into_iter().filter(|(_, policies)| !policies.is_empty()))
+            named.into_iter().filter(|(_, of_one)| !of_one.is_empty()).collect::<ByNamespace>()
         };
         let first = all(vec![policy("p", &[], false)], vec![policy("p", &[], false)]);
         assert_eq!(policies.replace(first), BTreeSet::from(["a".to_owned(), "b".to_owned()]));

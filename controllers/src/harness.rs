@@ -115,10 +115,10 @@ impl Shown {
     }
 
     /// Whether it is more than the pass itself has written.
-    fn is_news<K: Object>(self, written: Option<&K>) -> bool {
+    fn is_news<K: Object>(&self, written: Option<&K>) -> bool {
         match self {
             Self::Nothing => false,
-            Self::Version(shown) => written.is_none_or(|it| it.resource_version() != shown),
+            Self::Version(shown) => written.is_none_or(|it| it.resource_version() != *shown),
             Self::Several => true,
         }
     }

@@ -241,7 +241,7 @@ mod tests {
         for is_crossed in [true, false, true, false] {
             scene.read(1, is_crossed);
         }
-        let before = scene.now - Duration::from_secs(3_600);
+        let before = scene.now - Duration::from_hours(1);
         let standing = scene.damping.judge(("a", 100), false, DWELL, before);
         assert!(matches!(standing, Standing::Dwelling { remaining: DWELL, .. }), "{standing:?}");
     }

@@ -145,7 +145,7 @@ async fn guard(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) 
     if !OPEN_PATHS.contains(&request.uri().path()) {
         match gate.judge(request.method(), request.uri().path(), request.headers()).await {
             Ok(user) => request.extensions_mut().insert(Requester::of_user(&user.name)),
-            Err(refused) => return refused,
+            Err(refused) => return *refused,
         };
     }
     match timeout(REQUEST_TIME_MAX, next.run(request)).await {
@@ -161,7 +161,7 @@ impl Gate {
         method: &Method,
         path: &str,
         headers: &HeaderMap,
-    ) -> Result<Arc<User>, Response> {
+    ) -> Result<Arc<User>, Box<Response>> {
         let (verb, name) = (method.as_str().to_ascii_lowercase(), access::name_in_roles(path));
         let action = Action { verb: &verb, path: &name };
         let verdict = match access::bearer(headers) {
@@ -180,9 +180,9 @@ impl Gate {
     }
 }
 
-fn allowed_user(verdict: Verdict, action: Action<'_>) -> Result<Arc<User>, Response> {
+fn allowed_user(verdict: Verdict, action: Action<'_>) -> Result<Arc<User>, Box<Response>> {
     let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
-    Err(match verdict {
+    let refused = match verdict {
         Verdict::Allowed(user) => return Ok(user),
         Verdict::NoToken(why) => {
             let why = format!("{why}: `Authorization: Bearer TOKEN`, as for the API server");
@@ -201,7 +201,8 @@ fn allowed_user(verdict: Verdict, action: Action<'_>) -> Result<Arc<User>, Respo
             said(StatusCode::FORBIDDEN, &why)
         }
         Verdict::Unavailable(why) => said(StatusCode::SERVICE_UNAVAILABLE, &why),
-    })
+    };
+    Err(Box::new(refused))
 }
 
 fn said(code: StatusCode, why: &str) -> Response {

@@ -40,9 +40,9 @@ pub async fn readings_alternate_around_the_floor(cluster: &Cluster) -> Result<()
     let mut ticks = interval(CROSSING_EVERY);
     for number in 1..=CROSSINGS {
         ticks.tick().await;
-        let (gbps, gbs) = if number % 2 == 0 { (100.1, 8.01) } else { (99.9, 7.99) };
-        site.daemons.force_corridor(&id, json!({ "achievable_gbps": gbps })).await?;
-        site.daemons.force_bundle(&handle, json!({ "achieved_GBs": gbs })).await?;
+        let (light, memory) = if number % 2 == 0 { (100.1, 8.01) } else { (99.9, 7.99) };
+        site.daemons.force_corridor(&id, json!({ "achievable_gbps": light })).await?;
+        site.daemons.force_bundle(&handle, json!({ "achieved_GBs": memory })).await?;
     }
     let after = Writes::so_far(cluster)?;
     let written = |count: fn(&Writes) -> usize| count(&after) - count(&before);
