@@ -268,15 +268,13 @@ async fn say<K: Kind>(
         return Ok(None);
     }
     let verdict = verdict::decide(&view);
-    let common = Common {
-        phase: verdict.phase,
-        generation: facts.generation,
-        conditions: verdict::conditions(&view, &verdict, now),
-        attestation_expires_at: match &found.seen.trust {
-            Trust::Good { expires_at, .. } => Some(*expires_at),
-            _ => None,
-        },
+    let attestation_expires_at = match &found.seen.trust {
+        Trust::Good { expires_at, .. } => Some(*expires_at),
+        _ => None,
     };
+    let (phase, generation) = (verdict.phase, facts.generation);
+    let conditions = verdict::conditions(&view, &verdict, now);
+    let common = Common { phase, generation, conditions, attestation_expires_at };
     let sample = sample::<K>(context, found);
     let next = if is_unknown {
         K::status_unknown(object, common)
@@ -312,8 +310,8 @@ async fn say<K: Kind>(
     memory.routine_at = next_routine;
     memory.guard.wrote_status(written.meta(), K::own_status(&written));
     count_denial(context, facts, &found.seen.trust, &verdict);
-    if is_transition(facts, &verdict) && memory.events.take(now) {
-        tell::<K>(context, &written, &verdict).await;
+    if is_transition(facts, &verdict) {
+        tell::<K>(context, &written, &verdict, &mut memory.events).await;
     }
     Ok(Some(written))
 }
@@ -378,8 +376,16 @@ fn is_transition(facts: &Facts, verdict: &Verdict) -> bool {
     facts.phase != Some(verdict.phase) || !same_reason
 }
 
-/// An Event for a transition.
-async fn tell<K: Kind>(context: &Context, object: &K::Object, verdict: &Verdict) {
+/// An Event for a transition, if the object's budget has one left.
+async fn tell<K: Kind>(
+    context: &Context,
+    object: &K::Object,
+    verdict: &Verdict,
+    budget: &mut EventBudget,
+) {
+    if !budget.take(Timestamp::now()) {
+        return;
+    }
     let Verdict { phase, reason, message } = verdict;
     let is_warning = matches!(phase, Phase::Degraded | Phase::Failed);
     let reason = if *phase == Phase::Ready { "Ready" } else { reason };
