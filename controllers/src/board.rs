@@ -160,6 +160,7 @@ pub(crate) struct Wakes {
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     pub all: bool,
+    pub namespaces: HashSet<String>,
     pub uids: HashSet<String>,
 }
 
@@ -167,6 +168,12 @@ impl Wakes {
     /// All at once: whoever listens is not roused for each.
     pub fn wake_each(&self, uids: impl Iterator<Item = String>) {
         self.pending.lock().uids.extend(uids);
+        self.notify.notify_one();
+    }
+
+    /// All objects of these namespaces.
+    pub fn wake_namespaces<'a>(&self, namespaces: impl Iterator<Item = &'a String>) {
+        self.pending.lock().namespaces.extend(namespaces.cloned());
         self.notify.notify_one();
     }
 
@@ -179,7 +186,7 @@ impl Wakes {
     pub async fn next(&self) -> Pending {
         loop {
             let pending = std::mem::take(&mut *self.pending.lock());
-            if pending.all || !pending.uids.is_empty() {
+            if pending.all || !pending.namespaces.is_empty() || !pending.uids.is_empty() {
                 return pending;
             }
             self.notify.notified().await;

@@ -19,6 +19,8 @@ pub struct CorridorConfiguration {
     pub telemetry: TelemetryConfiguration,
     /// Bit errors.
     pub ber: BerConfiguration,
+    /// Floors and latency budgets that are crossed again and again.
+    pub floor: FloorConfiguration,
     pub backends: BackendsConfiguration,
     /// Tickets of devices.
     pub attestation: AttestationConfiguration,
@@ -40,6 +42,15 @@ pub struct BerConfiguration {
     pub dwell_seconds: Option<u32>,
     /// HELIOPASS runs no more often than this for one Corridor.
     pub recalibration_interval_seconds: Option<u32>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct FloorConfiguration {
+    /// How long a floor or a latency budget must be kept before that counts, once it was crossed a second time in a
+    /// short while. It doubles with each further relapse, up to 64 times; a first return counts at once. 0: every
+    /// return counts at once.
+    pub dwell_seconds: Option<u32>,
 }
 
 /// Where the daemons answer; a flag of the command line goes before.
@@ -93,6 +104,7 @@ impl CorridorConfiguration {
                 dwell_seconds: seconds(settings.ber_dwell),
                 recalibration_interval_seconds: seconds(settings.recalibration_interval),
             },
+            floor: FloorConfiguration { dwell_seconds: seconds(settings.floor_dwell) },
             backends: BackendsConfiguration::default(),
             attestation: AttestationConfiguration {
                 audit_interval_seconds: seconds(settings.audit_interval),
@@ -130,16 +142,28 @@ impl CorridorConfiguration {
             ("sweepIntervalSeconds", self.sweep_interval_seconds, &mut settings.sweep_interval),
         ];
         for (field, seconds, setting) in fields {
-            match seconds {
-                None => {}
-                Some(seconds) if (1..=SECONDS_MAX).contains(&seconds) => {
-                    *setting = Duration::from_secs(seconds.into());
-                }
-                Some(seconds) => return Err(ConfigurationError::Seconds { field, seconds }),
-            }
+            set_seconds(field, 1, seconds, setting)?;
         }
+        let dwell = self.floor.dwell_seconds;
+        set_seconds("floor.dwellSeconds", 0, dwell, &mut settings.floor_dwell)?;
         Ok(settings)
     }
+}
+
+fn set_seconds(
+    field: &'static str,
+    min: u32,
+    seconds: Option<u32>,
+    setting: &mut Duration,
+) -> Result<(), ConfigurationError> {
+    match seconds {
+        None => {}
+        Some(seconds) if (min..=SECONDS_MAX).contains(&seconds) => {
+            *setting = Duration::from_secs(seconds.into());
+        }
+        Some(seconds) => return Err(ConfigurationError::Seconds { field, seconds, min }),
+    }
+    Ok(())
 }
 
 /// A day: whatever should happen less often is switched off by mistake.
@@ -150,8 +174,8 @@ const SECONDS_MAX: u32 = 86_400;
 pub enum ConfigurationError {
     #[error("apiVersion of CorridorConfiguration is {found:?}; it must be {expected}")]
     ApiVersion { expected: &'static str, found: String },
-    #[error("{field} is {seconds}; it must be 1 to {SECONDS_MAX}")]
-    Seconds { field: &'static str, seconds: u32 },
+    #[error("{field} is {seconds}; it must be {min} to {SECONDS_MAX}")]
+    Seconds { field: &'static str, seconds: u32, min: u32 },
 }
 
 #[cfg(test)]
@@ -172,6 +196,8 @@ mod tests {
         configuration.ber.dwell_seconds = Some(7);
         let expected = Settings { ber_dwell: Duration::from_secs(7), ..Settings::default() };
         assert_eq!(configuration.settings().unwrap(), expected);
+        configuration.floor.dwell_seconds = Some(0);
+        assert_eq!(configuration.settings().unwrap().floor_dwell, Duration::ZERO);
     }
 
     #[test]

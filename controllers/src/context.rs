@@ -1,10 +1,10 @@
 //! What every pass has at hand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use crds::{AttestationPolicy, Witness};
+use crds::{AttestationPolicy, AttestationPolicySpec, Witness};
 use daemons::corrd::CorridorTelemetry;
 use daemons::memqosd::BundleTelemetry;
 use kube::Client;
@@ -81,15 +81,34 @@ impl Context {
     }
 }
 
+impl Context {
+    /// Looks again at all objects of these namespaces that stand for an allocation.
+    pub fn wake_namespaces<'a>(&self, namespaces: impl Iterator<Item = &'a String> + Clone) {
+        self.corridor_wakes.wake_namespaces(namespaces.clone());
+        self.bundle_wakes.wake_namespaces(namespaces);
+    }
+}
+
 /// A random number in 0..1, for jitter only: without the system's randomness there is none.
 pub(crate) fn chance() -> f64 {
     getrandom::u32().map_or(0.5, |random| f64::from(random) / f64::from(u32::MAX))
 }
 
+pub(crate) type ByNamespace = BTreeMap<String, Vec<Arc<AttestationPolicy>>>;
+
+/// What the policies of a namespace demand, and by which names.
+fn demands<'a>(
+    policies: &'a ByNamespace,
+    namespace: &str,
+) -> impl Iterator<Item = (Option<&'a str>, &'a AttestationPolicySpec)> {
+    let policies = policies.get(namespace).into_iter().flatten();
+    policies.map(|policy| (policy.metadata.name.as_deref(), &policy.spec))
+}
+
 /// Every AttestationPolicy, by namespace.
 #[derive(Debug)]
 pub(crate) struct Policies {
-    by_namespace: RwLock<BTreeMap<String, Vec<Arc<AttestationPolicy>>>>,
+    by_namespace: RwLock<ByNamespace>,
     synced: watch::Sender<bool>,
 }
 
@@ -104,14 +123,54 @@ impl Policies {
         self.by_namespace.read().get(namespace).cloned().unwrap_or_default()
     }
 
-    pub fn replace(&self, policies: BTreeMap<String, Vec<Arc<AttestationPolicy>>>) {
-        *self.by_namespace.write() = policies;
+    /// Returns the namespaces in which something else is demanded now. Audits write statuses, which demand nothing.
+    pub fn replace(&self, policies: ByNamespace) -> BTreeSet<String> {
+        let mut known = self.by_namespace.write();
+        let before = std::mem::replace(&mut *known, policies);
+        let namespaces = before.keys().chain(known.keys()).cloned().collect::<BTreeSet<String>>();
+        let changed = namespaces
+            .into_iter()
+            .filter(|namespace| !demands(&before, namespace).eq(demands(&known, namespace)))
+            .collect();
+        drop(known);
         self.synced.send_replace(true);
+        changed
     }
 
     /// Nothing is allocated before the constraints are known.
     pub async fn synced(&self) {
         // The sender lives as long as `self`, so this ends only when it is true.
         let _ = self.synced.subscribe().wait_for(|synced| *synced).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crds::AttestationPolicyStatus;
+
+    fn policy(name: &str, tenants: &[&str], is_enforced: bool) -> Arc<AttestationPolicy> {
+        let allowed_tenants = tenants.iter().map(|&tenant| tenant.to_owned()).collect();
+        let spec = AttestationPolicySpec { allowed_tenants, ..AttestationPolicySpec::default() };
+        let enforced = Some(is_enforced);
+        let status = AttestationPolicyStatus { enforced, ..AttestationPolicyStatus::default() };
+        Arc::new(AttestationPolicy { status: Some(status), ..AttestationPolicy::new(name, spec) })
+    }
+
+    #[test]
+    fn only_namespaces_with_other_demands_are_named() {
+        let policies = Policies::default();
+        let all = |of_a: Vec<_>, of_b: Vec<_>| {
+            let named = [("a".to_owned(), of_a), ("b".to_owned(), of_b)];
+            named.into_iter().filter(|(_, of_one)| !of_one.is_empty()).collect::<ByNamespace>()
+        };
+        let first = all(vec![policy("p", &[], false)], vec![policy("p", &[], false)]);
+        assert_eq!(policies.replace(first), BTreeSet::from(["a".to_owned(), "b".to_owned()]));
+        let audited = all(vec![policy("p", &[], true)], vec![policy("p", &[], false)]);
+        assert_eq!(policies.replace(audited), BTreeSet::new(), "a status demands nothing");
+        let changed = all(vec![policy("p", &["x"], true)], vec![policy("p", &[], false)]);
+        assert_eq!(policies.replace(changed), BTreeSet::from(["a".to_owned()]));
+        let gone = all(vec![policy("p", &["x"], true)], vec![]);
+        assert_eq!(policies.replace(gone), BTreeSet::from(["b".to_owned()]));
     }
 }

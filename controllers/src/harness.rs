@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kube::{Api, Resource, ResourceExt};
+use prometheus::IntCounter;
 use tokio::sync::mpsc;
 use tokio::task::{Id, JoinError, JoinSet};
 use tracing::error;
@@ -92,6 +93,35 @@ struct Held<C: Controller> {
     object: Arc<C::Object>,
     /// Away while a pass is running.
     memory: Option<C::Memory>,
+    shown: Shown,
+}
+
+/// What the watch showed of an object while a pass was running.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Shown {
+    #[default]
+    Nothing,
+    /// This version: it may be the one that the pass itself writes.
+    Version(Option<String>),
+    Several,
+}
+
+impl Shown {
+    fn add(&mut self, version: Option<String>) {
+        *self = match self {
+            Self::Nothing => Self::Version(version),
+            Self::Version(_) | Self::Several => Self::Several,
+        };
+    }
+
+    /// Whether it is more than the pass itself has written.
+    fn is_news<K: Object>(&self, written: Option<&K>) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Version(shown) => written.is_none_or(|it| it.resource_version() != *shown),
+            Self::Several => true,
+        }
+    }
 }
 
 struct Harness<C: Controller> {
@@ -104,6 +134,7 @@ struct Harness<C: Controller> {
     line: Line<Key>,
     passes: JoinSet<Ended<C>>,
     running: HashMap<Id, Key>,
+    begun: IntCounter,
     is_synced: bool,
 }
 
@@ -121,6 +152,7 @@ pub(crate) async fn run<C: Controller>(context: Arc<Context>, _controller: C) {
         line: Line::new(settings.backoff_first, settings.backoff_max),
         passes: JoinSet::new(),
         running: HashMap::new(),
+        begun: context.metrics.reconciles(&C::Object::kind(&())),
         is_synced: false,
     };
     loop {
@@ -159,6 +191,7 @@ impl<C: Controller> Harness<C> {
                 .passes
                 .spawn(async move { (name, uid, C::pass(context, object, memory, turn).await) });
             self.running.insert(task.id(), key);
+            self.begun.inc();
         }
     }
 
@@ -167,10 +200,12 @@ impl<C: Controller> Harness<C> {
         match ended {
             Ok((id, (key, uid, pass))) => {
                 self.running.remove(&id);
+                let mut has_news = false;
                 if let Some(held) = self.objects.get_mut(&key)
                     && held.object.uid().as_deref() == Some(uid.as_str())
                 {
                     held.memory = Some(pass.memory);
+                    has_news = std::mem::take(&mut held.shown).is_news(pass.object.as_ref());
                     if let Some(object) = pass.object
                         && is_newer(&object, &held.object)
                     {
@@ -178,6 +213,9 @@ impl<C: Controller> Harness<C> {
                     }
                 }
                 self.line.finish(&key, now, &pass.again, chance());
+                if has_news {
+                    self.line.wake(&key, now);
+                }
             }
             Err(failure) => {
                 // One bad object never takes the others down.
@@ -192,6 +230,12 @@ impl<C: Controller> Harness<C> {
         let now = Instant::now();
         if pending.all {
             for key in self.objects.keys() {
+                self.line.wake(key, now);
+            }
+        }
+        if !pending.namespaces.is_empty() {
+            let concerned = |(namespace, _): &&Key| pending.namespaces.contains(namespace);
+            for key in self.objects.keys().filter(concerned) {
                 self.line.wake(key, now);
             }
         }
@@ -258,9 +302,13 @@ impl<C: Controller> Harness<C> {
                     return;
                 }
                 let new_wish = C::is_new_wish(&held.object, &object);
+                let version = object.resource_version();
                 held.object = Arc::new(object);
                 if new_wish {
                     self.line.wake_anew(&key, now);
+                } else if self.running.values().any(|running| *running == key) {
+                    // Its own write may come back before the pass has ended: then it is known.
+                    held.shown.add(version);
                 } else {
                     self.line.wake(&key, now);
                 }
@@ -272,7 +320,7 @@ impl<C: Controller> Harness<C> {
                 }
                 C::met(&self.context, &object);
                 self.by_uid.insert(uid, key.clone());
-                let held = Held { object: Arc::new(object), memory: None };
+                let held = Held { object: Arc::new(object), memory: None, shown: Shown::Nothing };
                 self.objects.insert(key.clone(), held);
                 self.line.wake_anew(&key, now);
             }

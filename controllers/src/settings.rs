@@ -47,6 +47,9 @@ pub struct Settings {
     pub unreachable_after: Duration,
     /// How long a bit error rate must stay on one side before it counts.
     pub ber_dwell: Duration,
+    /// How long a floor or a latency budget must be kept before that counts, once it was crossed a second time in
+    /// a short while. It doubles with each further relapse; a first return counts at once.
+    pub floor_dwell: Duration,
     /// HELIOPASS runs no more often than this for one path: it interrupts the light.
     pub recalibration_interval: Duration,
     /// How often the daemons are asked for allocations nobody owns.
@@ -68,6 +71,7 @@ impl Default for Settings {
             lease_interval: Duration::from_secs(5),
             unreachable_after: Duration::from_secs(15),
             ber_dwell: Duration::from_mins(2),
+            floor_dwell: Duration::from_secs(5),
             recalibration_interval: Duration::from_mins(5),
             sweep_interval: Duration::from_mins(1),
             audit_interval: Duration::from_mins(1),

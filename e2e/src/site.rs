@@ -231,13 +231,19 @@ fn config_path(files: &Supervised) -> PathBuf {
     files.folder().join("config.yaml")
 }
 
-/// The daemons' own document with the settings merged in, and the profile's. JSON is YAML too.
-fn configuration(trusted_keys: &Path, options: &SiteOptions) -> Result<String> {
+/// The daemons' own document with these settings merged in.
+pub(crate) fn with_settings(trusted_keys: &Path, settings: &Value) -> Result<Value> {
     let doing = || format!("reading {}", trusted_keys.display());
     let text = fs::read_to_string(trusted_keys).doing(doing())?;
     let mut process: Value =
         serde_saphyr::from_str(&text).map_err(|problem| Error::malformed(doing(), problem))?;
-    merge(&mut process, &options.settings);
+    merge(&mut process, settings);
+    Ok(process)
+}
+
+/// The same, and the profile's. JSON is YAML too.
+fn configuration(trusted_keys: &Path, options: &SiteOptions) -> Result<String> {
+    let process = with_settings(trusted_keys, &options.settings)?;
     if options.corridor_args.is_null() {
         return Ok(process.to_string());
     }

@@ -1,9 +1,11 @@
 //! A control plane and daemons, with a proxy before each, for a scheduler whose calls are looked at.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kube::{Client, Config};
+use serde_json::Value;
 
 use crate::cluster::Cluster;
 use crate::control_plane::{ControlPlane, config_from};
@@ -11,6 +13,7 @@ use crate::daemons_process::DaemonsProcess;
 use crate::error::{Doing as _, Result};
 use crate::proxy::{Gate, Proxy, Server};
 use crate::scheduler_process::{SchedulerProcess, plain_client, scheduler_binary};
+use crate::site::with_settings;
 
 /// Everything but the scheduler.
 #[derive(Debug)]
@@ -22,7 +25,7 @@ pub struct Stage {
     binary: PathBuf,
     kubeconfig: PathBuf,
     // Dropped last: the others would miss them.
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
     _plane: ControlPlane,
 }
 
@@ -46,14 +49,23 @@ impl Stage {
             api_server,
             backends,
             binary,
-            _folder: folder,
+            folder,
             _plane: plane,
         })
     }
 
     /// Starts a scheduler that calls through the proxies and waits until it is ready.
     pub async fn start_scheduler(&self) -> Result<SchedulerProcess> {
-        let arguments = backend_arguments(self.backends.url(), &self.daemons.trusted_keys());
+        self.start_scheduler_with(&Value::Null).await
+    }
+
+    /// The same, with these settings of a `CorridorConfiguration`.
+    pub async fn start_scheduler_with(&self, settings: &Value) -> Result<SchedulerProcess> {
+        let config = self.folder.path().join("corridor.yaml");
+        let settings = with_settings(&self.daemons.trusted_keys(), settings)?;
+        let doing = || format!("writing {}", config.display());
+        fs::write(&config, settings.to_string()).doing(doing())?;
+        let arguments = backend_arguments(self.backends.url(), &config);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         SchedulerProcess::start_binary(&self.binary, &self.kubeconfig, &arguments).await
     }
@@ -66,9 +78,9 @@ impl Stage {
 }
 
 /// What a scheduler is told about daemons at one URL.
-pub fn backend_arguments(url: &str, trusted_keys: &Path) -> Vec<String> {
+pub fn backend_arguments(url: &str, config: &Path) -> Vec<String> {
     let mut arguments: Vec<String> = ["--backends", "http", "--config"].map(str::to_owned).into();
-    arguments.push(trusted_keys.to_string_lossy().into_owned());
+    arguments.push(config.to_string_lossy().into_owned());
     for flag in ["--corrd-url", "--memqosd-url", "--attestd-url"] {
         arguments.extend([flag.to_owned(), url.to_owned()]);
     }

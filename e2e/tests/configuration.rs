@@ -150,6 +150,25 @@ async fn an_edit_holds_without_a_restart_and_a_broken_one_is_refused() {
     assert_eq!(scheduler.terminate().await.unwrap(), 0);
 }
 
+/// Longer than the scheduler's client lets a connection be silent.
+const IDLE_TIME: Duration = Duration::from_secs(50);
+
+#[tokio::test]
+async fn settings_that_do_not_change_are_followed_without_a_word() {
+    let plane = ControlPlane::start().await.unwrap();
+    plane.install_crds().await.unwrap();
+    let cluster = plane.cluster().await.unwrap();
+    let settings = Settings::create(&plane, &weighing("NodeAffinity", 2)).await;
+    let flag = format!("--config-map={SYSTEM_NAMESPACE}/{NAME}");
+    let scheduler = cluster.start_scheduler_with(&[&flag]).await.unwrap();
+    sleep(IDLE_TIME).await;
+    let log = scheduler.log();
+    assert!(!log.contains("cannot be followed"), "{log}");
+    settings.set(&weighing("NodeAffinity", 3).to_string()).await;
+    settings.until_told("ConfigurationApplied", &["the scheduler's settings hold now"]).await;
+    assert_eq!(scheduler.terminate().await.unwrap(), 0);
+}
+
 #[tokio::test]
 async fn several_profiles_are_served_by_one_process() {
     let plane = ControlPlane::start().await.unwrap();

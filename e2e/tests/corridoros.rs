@@ -85,6 +85,11 @@ async fn capacity_falls_and_returns() {
 }
 
 #[tokio::test]
+async fn readings_alternate_around_the_floor() {
+    run(async |_, cluster| corridoros::readings_alternate_around_the_floor(cluster).await).await;
+}
+
+#[tokio::test]
 async fn bundle_falls_below_its_floor() {
     run(async |_, cluster| corridoros::bundle_falls_below_its_floor(cluster).await).await;
 }

@@ -7,7 +7,29 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use e2e::scheduler_process::scheduler_binary;
-use serde_json::Value;
+use e2e::{ControlPlane, SchedulerProcess};
+use serde_json::{Value, json};
+
+/// Each connection is another handshake; the scheduler has some, and makes new ones.
+#[tokio::test]
+async fn a_certificate_that_is_not_verified_is_told_once() {
+    let plane = ControlPlane::start().await.unwrap();
+    plane.install_crds().await.unwrap();
+    let secure = std::fs::read_to_string(plane.scheduler_kubeconfig()).unwrap();
+    let mut insecure: Value = serde_json::from_str(&secure).unwrap();
+    let cluster = insecure["clusters"][0]["cluster"].as_object_mut().unwrap();
+    cluster.remove("certificate-authority");
+    cluster.insert("insecure-skip-tls-verify".to_owned(), json!(true));
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    std::fs::write(&kubeconfig, insecure.to_string()).unwrap();
+    let scheduler = SchedulerProcess::start(&kubeconfig, &["--backends", "simulated"]).await;
+    let scheduler = scheduler.unwrap();
+    let log = scheduler.log();
+    assert_eq!(log.matches("cert bypassed").count(), 0, "{log}");
+    assert_eq!(log.matches("insecure-skip-tls-verify").count(), 1, "{log}");
+    assert_eq!(scheduler.terminate().await.unwrap(), 0);
+}
 
 /// Ends with the test.
 struct Running(Child);

@@ -12,6 +12,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use tower::util::{MapErr, option_layer};
 use tower::{BoxError, Layer as _};
+use tracing::warn;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -42,12 +43,23 @@ pub async fn find(kubeconfig: Option<&Path>) -> Result<Config, ClientError> {
         },
     };
     prepare(&mut config);
+    if config.accept_invalid_certs {
+        // kube says so too, without a reason, for each connection: `logging` leaves that out.
+        warn!(
+            "the API server's certificate is not verified: the kubeconfig says insecure-skip-tls-verify. Whoever is on \
+             the way can read and change everything; name the certificate-authority there instead"
+        );
+    }
     Ok(config)
 }
 
 /// A connection that is silent for this long is dead. Longer than a watch lasts, so that a quiet
 /// one is not taken for it; a list that hangs would otherwise hang for ever.
 const SILENCE_MAX: Duration = Duration::from_secs(40);
+
+/// How long a watch may last: the API server ends it and it is asked for anew, before a quiet connection counts as
+/// dead. A watch that dies is reported, and asked for after a pause that grows.
+pub const WATCH_SECONDS_MAX: u32 = 25;
 
 /// What every client of ours needs, wherever its configuration comes from.
 pub fn prepare(config: &mut Config) {

@@ -61,7 +61,10 @@ impl Controller for PolicyController {
         match done {
             Ok(written) => {
                 memory.written = written.status.clone().map(|it| (version(&written), it));
-                Pass { object: Some(written), memory, again: Again::After(interval) }
+                // A spec that was changed meanwhile is in what came back, and has not been audited.
+                let is_outdated = written.metadata.generation != object.metadata.generation;
+                let again = if is_outdated { Again::Now } else { Again::After(interval) };
+                Pass { object: Some(written), memory, again }
             }
             Err(error) => {
                 tracing::warn!(policy = object.name_any(), %error, "no audit");
@@ -70,7 +73,7 @@ impl Controller for PolicyController {
         }
     }
 
-    /// A change of policy reaches every object at once.
+    /// A change of policy reaches every object of its namespace at once.
     fn all_known(context: &Context, objects: &mut dyn Iterator<Item = &Arc<AttestationPolicy>>) {
         let mut by_namespace: BTreeMap<String, Vec<Arc<AttestationPolicy>>> = BTreeMap::new();
         for object in objects {
@@ -82,9 +85,8 @@ impl Controller for PolicyController {
         for policies in by_namespace.values_mut() {
             policies.sort_by_key(|it| it.name_any());
         }
-        context.policies.replace(by_namespace);
-        context.corridor_wakes.wake_all();
-        context.bundle_wakes.wake_all();
+        let changed = context.policies.replace(by_namespace);
+        context.wake_namespaces(changed.iter());
     }
 }
 

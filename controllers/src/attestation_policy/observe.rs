@@ -39,9 +39,8 @@ pub(super) async fn observe(
         let has_handle = status.is_some_and(|it| it.ffm_handle.is_some());
         audited.count("MemoryBundle", &object.name_any(), has_handle, conditions);
     }
-    // Each object holds its own ticket against the policies in its next pass.
-    context.corridor_wakes.wake_all();
-    context.bundle_wakes.wake_all();
+    // Each object holds its own ticket against the policies of its namespace in its next pass.
+    context.wake_namespaces([&namespace].into_iter());
     Ok(audited)
 }
 

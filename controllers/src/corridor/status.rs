@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use crds::condition::{self, not_ready};
-use crds::{CorridorStatus, CorridorTelemetry as Readings, Promised};
+use crds::{CorridorStatus, CorridorTelemetry as Readings, Phase, Promised};
 use daemons::corrd::{Corridor, CorridorTelemetry, RecalibrationRequest};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::plan::PathChange;
-use crate::life::{Common, Drift, Health, conditions_drift};
+use crate::life::{Common, Damping, Drift, Health, conditions_drift};
 use crate::settings::Settings;
 
 /// A degraded path is well again only below this part of its target: the band in between decides
@@ -22,9 +22,17 @@ const BER_DEADBAND_FACTOR: f64 = 10.0;
 const TEMPERATURE_DEADBAND_C: f64 = 5.0;
 const POWER_DEADBAND: f64 = 0.1;
 
-/// What has to be remembered to judge a bit error rate.
+/// What has to be remembered to judge a path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Signals {
+    ber: BerSignals,
+    floor: Damping,
+    latency: Damping,
+}
+
+/// What has to be remembered to judge a bit error rate.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct BerSignals {
     /// Whether the bit error rate counts as too high. `None`: not judged since the start.
     is_bad: Option<bool>,
     /// Since when it has been on the other side without a break.
@@ -38,8 +46,8 @@ pub(crate) struct Signals {
 
 impl Signals {
     pub(super) fn recalibrated(&mut self, now: Timestamp) {
-        self.recalibrated_at = Some(now);
-        self.outdated_sample = self.judged_sample;
+        self.ber.recalibrated_at = Some(now);
+        self.ber.outdated_sample = self.ber.judged_sample;
     }
 }
 
@@ -60,20 +68,29 @@ pub(super) fn judge(
     // The floor that both sides agree on: a higher wish that waits makes nothing worse.
     let floor = allocation.path.min_gbps.min(object.spec.min_gbps);
     let latency = sample.map_or(allocation.latency_ns, |it| it.latency_ns);
-    let (look_again, remedy) = judge_ber(object, sample, signals, settings, now);
-    let over_budget = latency
-        .zip(object.spec.latency_budget_ns)
-        .filter(|(latency, budget)| *latency > f64::from(*budget));
-    let fault = if achievable < f64::from(floor) {
-        Some((not_ready::BELOW_FLOOR, format!("{achievable} of {floor} Gbps")))
-    } else if let Some((latency, budget)) = over_budget {
-        Some((not_ready::LATENCY_OVER_BUDGET, format!("{latency} ns, the budget is {budget} ns")))
-    } else if signals.is_bad == Some(true) {
-        let message = "the bit error rate stays above its target".to_owned();
-        Some((not_ready::BER_ABOVE_TARGET, message))
-    } else {
-        None
-    };
+    let (ber_again, remedy) = judge_ber(object, sample, &mut signals.ber, settings, now);
+    let (id, dwell) = (allocation.corridor_id.as_str(), settings.floor_dwell);
+    let is_below = achievable < f64::from(floor);
+    // Each for itself, whatever the other does: what is said must not alternate between them either.
+    let of_floor = signals.floor.judge((id, floor), is_below, dwell, now);
+    let of_latency = latency.zip(object.spec.latency_budget_ns).map(|(latency, budget)| {
+        let is_over = latency > f64::from(budget);
+        let standing = signals.latency.judge((id, budget), is_over, dwell, now);
+        (standing, latency, budget)
+    });
+    let is_bad = (signals.ber.is_bad == Some(true)).then(|| {
+        (not_ready::BER_ABOVE_TARGET, "the bit error rate stays above its target".to_owned())
+    });
+    let fault = of_floor
+        .fault(not_ready::BELOW_FLOOR, || format!("{achievable} of {floor} Gbps"))
+        .or_else(|| {
+            let (standing, latency, budget) = of_latency.as_ref()?;
+            let figures = || format!("{latency} ns, the budget is {budget} ns");
+            standing.fault(not_ready::LATENCY_OVER_BUDGET, figures)
+        })
+        .or(is_bad);
+    let latency_again = of_latency.and_then(|(standing, ..)| standing.look_again());
+    let look_again = [ber_again, of_floor.look_again(), latency_again].into_iter().flatten().min();
     Health { fault, remedy, look_again }
 }
 
@@ -82,7 +99,7 @@ pub(super) fn judge(
 fn judge_ber(
     object: &crds::Corridor,
     sample: Option<&CorridorTelemetry>,
-    signals: &mut Signals,
+    signals: &mut BerSignals,
     settings: &Settings,
     now: Timestamp,
 ) -> (Option<Duration>, Option<PathChange>) {
@@ -90,7 +107,7 @@ fn judge_ber(
     let is_bad = *signals.is_bad.get_or_insert_with(|| was_bad(object));
     let target = object.spec.recalibration.as_ref().and_then(|it| it.target_ber);
     let Some(target) = target else {
-        *signals = Signals { is_bad: Some(false), ..Signals::default() };
+        *signals = BerSignals { is_bad: Some(false), ..BerSignals::default() };
         return (None, None);
     };
     // No reading says nothing, neither good nor bad; nor does one from before the last tuning.
@@ -119,7 +136,7 @@ fn judge_ber(
     (Some(next.saturating_sub(lasted)), None)
 }
 
-fn remedy(signals: &Signals, settings: &Settings, now: Timestamp) -> Option<PathChange> {
+fn remedy(signals: &BerSignals, settings: &Settings, now: Timestamp) -> Option<PathChange> {
     let pause = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
     if signals.recalibrated_at.is_some_and(|at| pause(at) < settings.recalibration_interval) {
         return None;
@@ -219,9 +236,10 @@ pub(super) fn has_moved(
 pub(super) fn drift(object: &crds::Corridor, next: &CorridorStatus) -> Drift {
     let empty = CorridorStatus::default();
     let old = object.status.as_ref().unwrap_or(&empty);
-    let crosses = |status: &CorridorStatus| {
-        status.achievable_gbps.is_some_and(|it| it < f64::from(object.spec.min_gbps))
-    };
+    // A fall, while promises are made. Else a floor that is crossed shows in phase and reason, as far as that counts.
+    let falls = old.phase == Some(Phase::Ready)
+        && next.achievable_gbps.is_some_and(|it| it < f64::from(object.spec.min_gbps))
+        && next.achievable_gbps < old.achievable_gbps;
     let seconds =
         |status: &CorridorStatus| status.attestation_expires_at.as_ref().map(|it| it.0.as_second());
     let handle_changed = next.corridor_id.is_some() && old.corridor_id != next.corridor_id;
@@ -230,7 +248,7 @@ pub(super) fn drift(object: &crds::Corridor, next: &CorridorStatus) -> Drift {
         || handle_changed
         || (next.floor_gbps.is_some() && old.floor_gbps != next.floor_gbps)
         || (seconds(next).is_some() && seconds(old) != seconds(next))
-        || (next.achievable_gbps.is_some() && crosses(old) != crosses(next))
+        || falls
     {
         return Drift::Turning;
     }

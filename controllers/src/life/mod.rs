@@ -7,6 +7,8 @@
 
 mod apply;
 mod calm;
+mod damping;
+mod event_budget;
 mod facts;
 mod guard;
 mod kind;
@@ -21,6 +23,7 @@ use std::sync::Arc;
 
 use kube::Resource;
 
+pub(crate) use self::damping::Damping;
 pub(crate) use self::facts::Facts;
 pub(crate) use self::kind::{Allocation, Common, Drift, Health, Kind, not_configured};
 pub(crate) use self::verdict::conditions_drift;

@@ -15,6 +15,7 @@ use tracing::{debug, warn};
 
 use super::apply::{Failure, apply, trouble};
 use super::calm::Calm;
+use super::event_budget::EventBudget;
 use super::facts::Facts;
 use super::guard::{Guard, put_right};
 use super::kind::{Allocation, Common, Drift, Health, Kind};
@@ -50,6 +51,7 @@ pub(crate) struct Memory<K: Kind> {
     pub routine_at: Option<Timestamp>,
     /// What was written, so that what others write is noticed.
     pub guard: Guard<K::Status>,
+    pub events: EventBudget,
 }
 
 impl<K: Kind> Default for Memory<K> {
@@ -64,6 +66,7 @@ impl<K: Kind> Default for Memory<K> {
             last_op: None,
             routine_at: None,
             guard: Guard::default(),
+            events: EventBudget::default(),
         }
     }
 }
@@ -265,15 +268,13 @@ async fn say<K: Kind>(
         return Ok(None);
     }
     let verdict = verdict::decide(&view);
-    let common = Common {
-        phase: verdict.phase,
-        generation: facts.generation,
-        conditions: verdict::conditions(&view, &verdict, now),
-        attestation_expires_at: match &found.seen.trust {
-            Trust::Good { expires_at, .. } => Some(*expires_at),
-            _ => None,
-        },
+    let attestation_expires_at = match &found.seen.trust {
+        Trust::Good { expires_at, .. } => Some(*expires_at),
+        _ => None,
     };
+    let (phase, generation) = (verdict.phase, facts.generation);
+    let conditions = verdict::conditions(&view, &verdict, now);
+    let common = Common { phase, generation, conditions, attestation_expires_at };
     let sample = sample::<K>(context, found);
     let next = if is_unknown {
         K::status_unknown(object, common)
@@ -309,7 +310,9 @@ async fn say<K: Kind>(
     memory.routine_at = next_routine;
     memory.guard.wrote_status(written.meta(), K::own_status(&written));
     count_denial(context, facts, &found.seen.trust, &verdict);
-    tell::<K>(context, &written, facts.phase, &facts.conditions, &verdict).await;
+    if is_transition(facts, &verdict) {
+        tell::<K>(context, &written, &verdict, &mut memory.events).await;
+    }
     Ok(Some(written))
 }
 
@@ -366,20 +369,24 @@ fn count_denial(context: &Context, facts: &Facts, trust: &Trust, verdict: &Verdi
     }
 }
 
-/// An Event for every transition.
+/// Whether people have something new to be told.
+fn is_transition(facts: &Facts, verdict: &Verdict) -> bool {
+    let ready_before = crds::condition::find(&facts.conditions, crds::condition::READY);
+    let same_reason = ready_before.is_some_and(|it| it.reason == verdict.reason);
+    facts.phase != Some(verdict.phase) || !same_reason
+}
+
+/// An Event for a transition, if the object's budget has one left.
 async fn tell<K: Kind>(
     context: &Context,
     object: &K::Object,
-    phase_before: Option<Phase>,
-    conditions_before: &[k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition],
     verdict: &Verdict,
+    budget: &mut EventBudget,
 ) {
-    let Verdict { phase, reason, message } = verdict;
-    let ready_before = crds::condition::find(conditions_before, crds::condition::READY);
-    let same_reason = ready_before.is_some_and(|it| it.reason == *reason);
-    if phase_before == Some(*phase) && same_reason {
+    if !budget.take(Timestamp::now()) {
         return;
     }
+    let Verdict { phase, reason, message } = verdict;
     let is_warning = matches!(phase, Phase::Degraded | Phase::Failed);
     let reason = if *phase == Phase::Ready { "Ready" } else { reason };
     let text = format!("{phase}: {message}");

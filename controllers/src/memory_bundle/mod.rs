@@ -15,6 +15,7 @@ use jiff::Timestamp;
 
 pub use self::floor::floor_at;
 use self::plan::BundleChange;
+use self::status::Signals;
 use crate::board::{Board, Roster, Wakes};
 use crate::context::Context;
 use crate::life::{Common, Drift, Facts, Health, Kind};
@@ -35,7 +36,7 @@ impl Kind for Bundles {
     type Allocation = Bundle;
     type Sample = BundleTelemetry;
     type Change = BundleChange;
-    type Signals = ();
+    type Signals = Signals;
 
     fn has_backend(context: &Context) -> bool {
         context.backends.memqosd.is_some()
@@ -115,11 +116,11 @@ impl Kind for Bundles {
         _object: &crds::MemoryBundle,
         allocation: &Bundle,
         sample: Option<&BundleTelemetry>,
-        (): &mut (),
-        _settings: &Settings,
-        _now: Timestamp,
+        signals: &mut Signals,
+        settings: &Settings,
+        now: Timestamp,
     ) -> Health<BundleChange> {
-        status::judge(allocation, sample)
+        status::judge(allocation, sample, signals, settings, now)
     }
 
     fn status(

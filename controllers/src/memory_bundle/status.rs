@@ -1,12 +1,14 @@
 //! Pure: how a bundle does, and what its status says.
 
 use crds::condition::{self, not_ready};
-use crds::{MemoryBundleStatus, Promised};
+use crds::{MemoryBundleStatus, Phase, Promised};
 use daemons::memqosd::{Bundle, BundleTelemetry};
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::plan::BundleChange;
-use crate::life::{Common, Drift, Health, conditions_drift};
+use crate::life::{Common, Damping, Drift, Health, conditions_drift};
+use crate::settings::Settings;
 
 /// Readings are written again when they moved by more than this part.
 const BANDWIDTH_DEADBAND: f64 = 0.05;
@@ -17,20 +19,34 @@ pub(super) fn is_current(allocation: &Bundle, sample: &BundleTelemetry) -> bool 
     sample.floor_gbs == 0 || sample.floor_gbs == allocation.memory.floor_gbs
 }
 
+/// What has to be remembered to judge a bundle.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Signals {
+    floor: Damping,
+}
+
 /// Capacity applies at the first sample; the floor is the one memqosd confirmed.
-pub(super) fn judge(allocation: &Bundle, sample: Option<&BundleTelemetry>) -> Health<BundleChange> {
+pub(super) fn judge(
+    allocation: &Bundle,
+    sample: Option<&BundleTelemetry>,
+    signals: &mut Signals,
+    settings: &Settings,
+    now: Timestamp,
+) -> Health<BundleChange> {
     let achieved = sample.map_or(allocation.achieved_gbs, |it| it.achieved_gbs);
     let floor = allocation.memory.floor_gbs;
     let is_lapsed = allocation.lapsed || sample.is_some_and(|it| it.lapsed);
-    let fault = if is_lapsed {
-        let message = "its lease lapsed; bandwidth returns with the next renewal".to_owned();
-        Some((not_ready::BELOW_FLOOR, message))
-    } else if achieved < f64::from(floor) {
-        Some((not_ready::BELOW_FLOOR, format!("{achieved} of {floor} GB/s")))
-    } else {
-        None
-    };
-    Health { fault, ..Health::default() }
+    let of = (allocation.ffm_handle.as_str(), floor);
+    let is_below = is_lapsed || achieved < f64::from(floor);
+    let standing = signals.floor.judge(of, is_below, settings.floor_dwell, now);
+    let fault = standing.fault(not_ready::BELOW_FLOOR, || {
+        if is_lapsed {
+            "its lease lapsed; bandwidth returns with the next renewal".to_owned()
+        } else {
+            format!("{achieved} of {floor} GB/s")
+        }
+    });
+    Health { fault, look_again: standing.look_again(), ..Health::default() }
 }
 
 pub(super) fn status(
@@ -74,7 +90,10 @@ pub(super) fn drift(object: &crds::MemoryBundle, next: &MemoryBundleStatus) -> D
     let empty = MemoryBundleStatus::default();
     let old = object.status.as_ref().unwrap_or(&empty);
     let floor = next.floor_gbs.unwrap_or_else(|| f64::from(object.spec.bandwidth_floor_gbs));
-    let crosses = |status: &MemoryBundleStatus| status.achieved_gbs.is_some_and(|it| it < floor);
+    // A fall, while promises are made. Else a floor that is crossed shows in phase and reason, as far as that counts.
+    let falls = old.phase == Some(Phase::Ready)
+        && next.achieved_gbs.is_some_and(|it| it < floor)
+        && next.achieved_gbs < old.achieved_gbs;
     let seconds = |status: &MemoryBundleStatus| {
         status.attestation_expires_at.as_ref().map(|it| it.0.as_second())
     };
@@ -83,7 +102,7 @@ pub(super) fn drift(object: &crds::MemoryBundle, next: &MemoryBundleStatus) -> D
         || (next.ffm_handle.is_some() && old.ffm_handle != next.ffm_handle)
         || (next.floor_gbs.is_some() && old.floor_gbs != next.floor_gbs)
         || (seconds(next).is_some() && seconds(old) != seconds(next))
-        || (next.achieved_gbs.is_some() && crosses(old) != crosses(next))
+        || falls
     {
         return Drift::Turning;
     }

@@ -12,7 +12,7 @@ use daemons::memqosd::BundleTelemetry;
 use kube::ResourceExt;
 use parking_lot::Mutex;
 use prometheus::core::Collector;
-use prometheus::{Counter, CounterVec, Gauge, GaugeVec, IntCounter, Registry};
+use prometheus::{Counter, CounterVec, Gauge, GaugeVec, IntCounter, IntCounterVec, Registry};
 
 use self::series::{AttestationSeries, BundleSeries, CorridorSeries, Maker};
 
@@ -31,6 +31,7 @@ pub struct Metrics {
     corridors: CorridorSeries,
     bundles: BundleSeries,
     attestation: AttestationSeries,
+    reconciles: IntCounterVec,
     dropped: IntCounter,
     /// Who has series, so that they can be dropped with their object.
     rows: Mutex<Rows>,
@@ -105,6 +106,11 @@ impl Metrics {
             corridors: CorridorSeries::new(&make),
             bundles: BundleSeries::new(&make),
             attestation: AttestationSeries::new(&make),
+            reconciles: make.counts(
+                "corridor_reconciles_total",
+                "Passes of the controllers over objects, by kind.",
+                &["kind"],
+            ),
             dropped: make.count(
                 "corridor_series_dropped_total",
                 "Samples without series of their own, because there are too many objects.",
@@ -124,6 +130,11 @@ impl Metrics {
     /// Everything that is known now.
     pub fn gather(&self) -> Vec<prometheus::proto::MetricFamily> {
         self.registry.gather()
+    }
+
+    /// The counter of passes over objects of one kind.
+    pub(crate) fn reconciles(&self, kind: &str) -> IntCounter {
+        self.reconciles.with_label_values(&[kind])
     }
 
     /// It is here from now on, and so is all that is counted of it.

@@ -159,7 +159,7 @@ impl Maker<'_> {
         self.registered(IntCounter::with_opts(Opts::new(name, help)))
     }
 
-    fn counts(&self, name: &str, help: &str, labels: &[&str]) -> IntCounterVec {
+    pub fn counts(&self, name: &str, help: &str, labels: &[&str]) -> IntCounterVec {
         self.registered(IntCounterVec::new(Opts::new(name, help), labels))
     }
 

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends at the first thing that is wrong")]
 
+mod audits;
+mod flapping;
 mod lives;
 mod passing_time;
 mod running;

@@ -85,6 +85,7 @@ impl World {
             backoff_first: Duration::from_millis(50),
             backoff_max: Duration::from_millis(500),
             ber_dwell: Duration::from_secs(2),
+            floor_dwell: Duration::from_secs(2),
             recalibration_interval: Duration::from_secs(4),
             ..Settings::default()
         }

@@ -11,7 +11,7 @@ use crate::error::{Result, ensure};
 use crate::objects::corridors::Corridor;
 use crate::objects::leases::{CORRD_LEASE, write_lease};
 use crate::objects::nodes::NodeTemplate;
-use crate::objects::pods::{PodState as _, PodTemplate, delete_pod};
+use crate::objects::pods::{FAILURE_POLICY, PodState as _, PodTemplate, delete_pod};
 use crate::observe::{PATIENCE, Seen, until_pods};
 use crate::recorder::Recorder;
 
@@ -69,7 +69,13 @@ pub async fn stale_backend_holds_pods(cluster: &Cluster) -> Result<()> {
     ten.create(cluster.admin(), TEAM, "patient").await?;
     let message = until_held(cluster, TEAM, "patient").await?;
     ensure_contains(&message, &["corridor team-a/c1"])?;
+    // It stands in no line, so nothing but the Lease brings it back: the Corridor is Ready all the time.
+    let hasty = ten.annotation(FAILURE_POLICY, "FailFast");
+    hasty.create(cluster.admin(), TEAM, "hasty").await?;
+    let message = until_held(cluster, TEAM, "hasty").await?;
+    ensure_contains(&message, &["FailFast: ", "corrd has not reported"])?;
 
     let _lease = cluster.hold_corrd_lease().await?;
-    until_bound(cluster, TEAM, "patient").await.map(drop)
+    until_bound(cluster, TEAM, "patient").await?;
+    until_bound(cluster, TEAM, "hasty").await.map(drop)
 }

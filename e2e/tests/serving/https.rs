@@ -33,8 +33,8 @@ const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(15);
 static SHARED: Mutex<Option<ControlPlane>> = Mutex::const_new(None);
 
 /// A running scheduler, and a client that trusts its certificate.
-struct Story<'a> {
-    plane: &'a ControlPlane,
+pub(super) struct Story<'a> {
+    pub(super) plane: &'a ControlPlane,
     scheduler: SchedulerProcess,
     client: HttpsClient,
     authority: TestAuthority,
@@ -43,7 +43,7 @@ struct Story<'a> {
     _folder: tempfile::TempDir,
 }
 
-async fn tell(story: impl AsyncFnOnce(&Story<'_>)) {
+pub(super) async fn tell(story: impl AsyncFnOnce(&Story<'_>)) {
     let mut shared = SHARED.lock().await;
     let plane = match &mut *shared {
         Some(plane) => &*plane,
@@ -77,16 +77,24 @@ fn write(files: &[PathBuf; 2], pair: &Pair) {
 impl Story<'_> {
     /// A ServiceAccount's token, with a ClusterRole or without.
     async fn token(&self, account: &str, role: Option<&str>) -> String {
-        self.plane.kubectl(&["create", "serviceaccount", account]).await.unwrap();
+        self.token_of(NAMESPACE, account, role).await
+    }
+
+    pub(super) async fn token_of(
+        &self,
+        namespace: &str,
+        account: &str,
+        role: Option<&str>,
+    ) -> String {
+        let place = format!("--namespace={namespace}");
+        self.plane.kubectl(&["create", "serviceaccount", account, &place]).await.unwrap();
         if let Some(role) = role {
-            let (role, whom) = (
-                format!("--clusterrole={role}"),
-                format!("--serviceaccount={NAMESPACE}:{account}"),
-            );
+            let role = format!("--clusterrole={role}");
+            let whom = format!("--serviceaccount={namespace}:{account}");
             let arguments = ["create", "clusterrolebinding", account, &role, &whom];
             self.plane.kubectl(&arguments).await.unwrap();
         }
-        let accounts: Api<ServiceAccount> = Api::namespaced(self.plane.admin(), NAMESPACE);
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.plane.admin(), namespace);
         let spec = Some(TokenRequestSpec::default());
         let request = TokenRequest { spec, ..TokenRequest::default() };
         let params = PostParams::default();
@@ -99,7 +107,7 @@ impl Story<'_> {
         self.client.call(Method::GET, path, Some(&authorization), "").await.unwrap()
     }
 
-    async fn what_if(&self, token: &str) -> Reply {
+    pub(super) async fn what_if(&self, token: &str) -> Reply {
         let authorization = format!("Bearer {token}");
         self.client.call(Method::POST, "/api/what-if", Some(&authorization), POD).await.unwrap()
     }
@@ -271,7 +279,7 @@ async fn too_many_questions_are_asked_to_wait() {
     const TRIES_MAX: usize = 400;
     tell(async |story| {
         let token = story.token("impatient", Some("corridor-api-reader")).await;
-        // Plain and over TLS come out of the same bucket; plain ones are faster to ask.
+        // Plain and over TLS share a pace; plain ones are faster to ask.
         let plain = kube::Config::new(story.scheduler.url().parse().unwrap());
         let plain = kube::Client::try_from(plain).unwrap();
         let mut refused = None;

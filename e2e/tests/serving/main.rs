@@ -1,4 +1,4 @@
-//! What the scheduler serves and shows: HTTPS, certificates and tokens that rotate, its lines at the API
+//! What the scheduler serves and shows: HTTPS, plain HTTP on loopback, certificates and tokens that rotate, its lines at the API
 //! server. In one program, because most of it is waiting.
 
 #![allow(
@@ -9,4 +9,6 @@
 
 mod flow_control;
 mod https;
+mod origin;
 mod rotation;
+mod shares;

@@ -14,8 +14,9 @@ use crate::placing::{Remedy, WhyNowhere};
 use crate::preempt::Clearing;
 use crate::queue::{Order, ParkKey, backoff_after};
 use crate::record::Stage;
-use crate::rejection::{Cause, NodesRejection, Rejection, WakeOn};
+use crate::rejection::{Cause, NodesRejection, Rejection};
 use crate::survey::Survey;
+use crate::wakes_on::WakeOn;
 
 /// Where a Pod goes, and what it takes there.
 struct Place {
@@ -253,7 +254,8 @@ impl Engine {
             WakeOn::ObjectFree { object, .. } => Stage::InLine(Box::new(object)),
             WakeOn::ObjectSpecChange { object }
             | WakeOn::ObjectSpecChangeOrReady { object }
-            | WakeOn::PolicyChange { object } => Stage::Aside(Box::new(object)),
+            | WakeOn::PolicyChange { object }
+            | WakeOn::DomainChange { object } => Stage::Aside(Box::new(object)),
             WakeOn::NodeFits => Stage::Parked,
             WakeOn::BackoffEnds => Stage::Backoff,
         };

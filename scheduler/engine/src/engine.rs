@@ -20,13 +20,14 @@ use crate::profile::Profiles;
 use crate::queue::{ActiveQueue, BackoffQueue, NamespaceThrottle, Parked};
 use crate::record::Stage;
 use crate::records::Records;
-use crate::rejection::{Rejection, WakeOn};
+use crate::rejection::Rejection;
 use crate::reports::{EventQueue, Reports};
 use crate::rng::Rng;
 use crate::stats::Stats;
 use crate::tally::{QueuedBy, Tally};
 use crate::throttling::BindingChange;
 use crate::uses::Uses;
+use crate::wakes_on::WakeOn;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineConfig {
@@ -317,6 +318,7 @@ impl Engine {
                 let wake = match record.rejection.as_deref().map(Rejection::wake_on) {
                     Some(WakeOn::ObjectSpecChange { .. }) => WakeAside::SpecChange,
                     Some(WakeOn::PolicyChange { .. }) => WakeAside::PolicyChange,
+                    Some(WakeOn::DomainChange { .. }) => WakeAside::DomainChange,
                     _ => WakeAside::SpecChangeOrReady,
                 };
                 self.objects.with_line(&object, |line| line.stand_aside(order, uid.clone(), wake));

@@ -80,12 +80,11 @@ pub use oracle::{
     DefaultSpread, Plugin, ResourceWeight, Rules, ScoringStrategy, ShapePoint, SwitchedOff, Weights,
 };
 pub use profile::{Profile, Profiles};
-pub use rejection::{
-    Cause, Class, NodesRejection, ObjectRejection, ReasonCount, Rejection, WakeOn,
-};
+pub use rejection::{Cause, Class, NodesRejection, ObjectRejection, ReasonCount, Rejection};
 pub use reports::EventQueue;
 pub use snapshot::Snapshot;
 pub use stats::Stats;
 pub use tally::{InVain, Queue, QueuedBy, Tally, Tries};
 pub use uses::Facts;
+pub use wakes_on::WakeOn;
 pub use when::{Basis, Confidence, Estimate};

@@ -64,10 +64,12 @@ pub(crate) type OverQuota<'a> = &'a dyn Fn(&str) -> bool;
 pub(crate) enum WakeAside {
     /// It asks more than the whole floor.
     SpecChange,
-    /// It fails fast.
+    /// It fails fast. Ready is what the object is for scheduling: it promises its floor.
     SpecChangeOrReady,
     /// Its namespace may not use the object.
     PolicyChange,
+    /// Its namespace belongs to another security domain than the object.
+    DomainChange,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

@@ -13,6 +13,7 @@ use oracle::Reason;
 pub use crate::nodes_rejection::{NodesRejection, ReasonCount};
 
 use crate::decision::ConditionReason;
+use crate::wakes_on::WakeOn;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Rejection {
@@ -39,59 +40,6 @@ impl fmt::Display for BindingRejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { node, message } = self;
         write!(f, "binding rejected: the API server did not bind the Pod to node {node}: {message}")
-    }
-}
-
-/// What may let a rejected Pod pass.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WakeOn {
-    /// The Pod itself changes.
-    PodChange,
-    /// The object can promise this much more than it does.
-    ObjectFree {
-        object: ObjectRef,
-        at_least: Amount,
-    },
-    ObjectSpecChange {
-        object: ObjectRef,
-    },
-    ObjectSpecChangeOrReady {
-        object: ObjectRef,
-    },
-    /// The owner of the object lets the Pod's namespace in.
-    PolicyChange {
-        object: ObjectRef,
-    },
-    /// A Node comes or changes so that the Pod fits.
-    NodeFits,
-    /// Time passes.
-    BackoffEnds,
-}
-
-impl fmt::Display for WakeOn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::PodChange => f.write_str("a change of the Pod"),
-            Self::ObjectFree { object, at_least } if at_least.is_zero() => {
-                write!(f, "{object} meets its floor")
-            }
-            Self::ObjectFree { object, at_least } => {
-                write!(f, "{at_least} {} free on {object}", object.kind.unit())
-            }
-            Self::ObjectSpecChange { object } => write!(f, "a spec change of {object}"),
-            Self::ObjectSpecChangeOrReady { object } => {
-                write!(f, "a spec change of {object}, or it enters Ready")
-            }
-            Self::PolicyChange { object } => {
-                write!(
-                    f,
-                    "an AttestationPolicy in namespace {} that lets the Pod's namespace in",
-                    object.key.namespace
-                )
-            }
-            Self::NodeFits => f.write_str("a node on which the Pod fits"),
-            Self::BackoffEnds => f.write_str("its back-off ends, within 10 s"),
-        }
     }
 }
 
@@ -161,7 +109,7 @@ impl Rejection {
             Self::Object(rejection) => Class::Object(
                 rejection.object.clone(),
                 rejection.phase,
-                rejection.cause.label().into(),
+                rejection.substance().label().into(),
             ),
             Self::Nodes(rejection) => Class::Nodes(rejection.reasons.keys().cloned().collect()),
         }
@@ -272,12 +220,20 @@ impl ObjectRejection {
     pub(crate) fn wake_on(&self) -> WakeOn {
         let object = self.object.clone();
         match (&self.cause, self.policy) {
-            (Cause::OtherNamespace | Cause::OtherSecurityDomain { .. }, _) => {
-                WakeOn::PolicyChange { object }
-            }
+            (Cause::OtherNamespace, _) => WakeOn::PolicyChange { object },
+            (Cause::OtherSecurityDomain { .. }, _) => WakeOn::DomainChange { object },
             (_, FailurePolicy::FailFast) => WakeOn::ObjectSpecChangeOrReady { object },
             (Cause::MoreThanFloor, _) => WakeOn::ObjectSpecChange { object },
             _ => WakeOn::ObjectFree { object, at_least: self.needed.unwrap_or_default() },
+        }
+    }
+
+    /// The cause in substance: of an object that is not Ready, whether its reading is at the floor for the moment is a
+    /// figure, which alternates with each sample near the floor.
+    fn substance(&self) -> &Cause {
+        match (&self.cause, self.phase) {
+            (Cause::BelowFloor, Some(phase)) if phase != Phase::Ready => &Cause::NotReady,
+            (cause, _) => cause,
         }
     }
 

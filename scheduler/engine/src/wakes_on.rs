@@ -1,10 +1,72 @@
-//! What would let a rejected Pod be tried again, in words.
+//! What would let a rejected Pod be tried again, and the words for it.
 
-use model::Shape;
+use std::fmt;
+
+use model::{Amount, ObjectRef, Shape};
 use oracle::Reason;
 
-use crate::rejection::{Cause, NodesRejection, ObjectRejection, Rejection, WakeOn};
+use crate::rejection::{Cause, NodesRejection, ObjectRejection, Rejection};
 use crate::units::Unit;
+
+/// What may let a rejected Pod pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WakeOn {
+    /// The Pod itself changes.
+    PodChange,
+    /// The object can promise this much more than it does.
+    ObjectFree {
+        object: ObjectRef,
+        at_least: Amount,
+    },
+    ObjectSpecChange {
+        object: ObjectRef,
+    },
+    ObjectSpecChangeOrReady {
+        object: ObjectRef,
+    },
+    /// The owner of the object lets the Pod's namespace in.
+    PolicyChange {
+        object: ObjectRef,
+    },
+    /// The object or the Pod's namespace comes into another security domain.
+    DomainChange {
+        object: ObjectRef,
+    },
+    /// A Node comes or changes so that the Pod fits.
+    NodeFits,
+    /// Time passes.
+    BackoffEnds,
+}
+
+impl fmt::Display for WakeOn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PodChange => f.write_str("a change of the Pod"),
+            Self::ObjectFree { object, at_least } if at_least.is_zero() => {
+                write!(f, "{object} meets its floor")
+            }
+            Self::ObjectFree { object, at_least } => {
+                write!(f, "{at_least} {} free on {object}", object.kind.unit())
+            }
+            Self::ObjectSpecChange { object } => write!(f, "a spec change of {object}"),
+            Self::ObjectSpecChangeOrReady { object } => {
+                write!(f, "a spec change of {object}, or it enters Ready")
+            }
+            Self::PolicyChange { object } => {
+                write!(
+                    f,
+                    "an AttestationPolicy in namespace {} that lets the Pod's namespace in",
+                    object.key.namespace
+                )
+            }
+            Self::DomainChange { object } => {
+                write!(f, "another security domain of the Pod's namespace or of {object}")
+            }
+            Self::NodeFits => f.write_str("a node on which the Pod fits"),
+            Self::BackoffEnds => f.write_str("its back-off ends, within 10 s"),
+        }
+    }
+}
 
 pub(crate) fn wakes_on(shape: &Shape, rejection: &Rejection) -> Vec<String> {
     match rejection {

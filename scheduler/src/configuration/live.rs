@@ -19,6 +19,7 @@ use tracing::{info, warn};
 use super::change::Change;
 use super::config_map::{self, ConfigMapName};
 use super::{Configuration, Known};
+use crate::client::WATCH_SECONDS_MAX;
 
 /// Where the settings come from, and who hears of new ones.
 pub struct Live {
@@ -81,7 +82,9 @@ impl Live {
     /// Follows it for ever.
     pub async fn follow(mut self, client: Client, listeners: Listeners) {
         let maps: Api<ConfigMap> = Api::namespaced(client, &self.name.namespace);
-        let only = watcher::Config::default().fields(&format!("metadata.name={}", self.name.name));
+        let only = watcher::Config::default()
+            .fields(&format!("metadata.name={}", self.name.name))
+            .timeout(WATCH_SECONDS_MAX);
         let mut news = watch(maps, only).default_backoff().boxed();
         while let Some(next) = news.next().await {
             match next {

@@ -51,7 +51,7 @@ pub fn name_in_roles(path: &str) -> String {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    Allowed,
+    Allowed(Arc<User>),
     /// Nobody is named who could be asked about.
     NoToken(&'static str),
     /// The API server does not know the token.
@@ -139,7 +139,7 @@ pub async fn judge(
             Err(why) => return Verdict::Unavailable(why),
         },
     };
-    if is_permitted { Verdict::Allowed } else { Verdict::Forbidden(user.name.clone()) }
+    if is_permitted { Verdict::Allowed(user) } else { Verdict::Forbidden(user.name.clone()) }
 }
 
 impl Key {

@@ -17,14 +17,15 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::Status;
-use super::pace::{Bucket, Pace};
+use super::fair_pace::{FairPace, Requester};
+use super::pace::Pace;
 
 /// A Pod object is at most 1.5 MiB in etcd.
 const POD_BYTES_MAX: usize = 2 << 20;
 
 /// Questions take their turn in the loop that binds Pods. A survey of 5,000 Nodes takes it some
 /// milliseconds, so what all of them may cost together stays far below a second in each second. A person
-/// with a console, or a script over a namespace, stays below it too.
+/// with a console, or a script over a namespace, stays below it too. Users share each pace.
 const EXPLAIN_PACE: Pace = Pace { per_second: 50, burst: 100 };
 /// About one Pod as well, so the same.
 const WHEN_PACE: Pace = Pace { per_second: 50, burst: 100 };
@@ -59,22 +60,24 @@ async fn only_the_leader(State(status): State<Status>, request: Request, next: N
     (StatusCode::SERVICE_UNAVAILABLE, Json(answer)).into_response()
 }
 
-/// One pace for all who ask, however they came: what is guarded is the loop.
+/// One pace for plain HTTP and HTTPS together, because what is guarded is the loop; and shared fairly by those
+/// who ask, because one user's script must not silence the others.
 fn at_most(pace: Pace, route: MethodRouter<Status>) -> MethodRouter<Status> {
-    let bucket = Arc::new(Mutex::new(Bucket::new(pace)));
+    let pace = Arc::new(Mutex::new(FairPace::new(pace)));
     // Before the body is read.
-    route.route_layer(middleware::from_fn_with_state(bucket, keep_pace))
+    route.route_layer(middleware::from_fn_with_state(pace, keep_pace))
 }
 
 async fn keep_pace(
-    State(bucket): State<Arc<Mutex<Bucket>>>,
+    State(pace): State<Arc<Mutex<FairPace>>>,
     request: Request,
     next: Next,
 ) -> Response {
-    let taken = bucket.lock().take(Instant::now());
+    let requester = request.extensions().get().unwrap_or(&Requester::Loopback);
+    let taken = pace.lock().take(requester, Instant::now());
     match taken {
         Ok(()) => next.run(request).await,
-        Err(wait) => later(wait, "more questions of this kind come than are answered"),
+        Err(wait) => later(wait, "you ask more questions of this kind than your share of the pace"),
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::{Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
@@ -21,8 +21,9 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tracing::{debug, warn};
 
-use super::access::{self, Action, Answers, OPEN_PATHS, Verdict};
+use super::access::{self, Action, Answers, OPEN_PATHS, User, Verdict};
 use super::certificates::{self, CertificateError};
+use super::fair_pace::Requester;
 use super::pace::{Bucket, Pace};
 use super::reviews::ApiServer;
 use crate::args::HttpsArgs;
@@ -140,28 +141,12 @@ async fn converse(stream: TcpStream, acceptor: TlsAcceptor, routes: Router) -> R
 }
 
 /// Nobody passes whom the API server does not let pass.
-async fn guard(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
-    let (verb, path) = (request.method().as_str().to_ascii_lowercase(), request.uri().path());
-    let name = access::name_in_roles(path);
-    let action = Action { verb: &verb, path: &name };
-    let verdict = if OPEN_PATHS.contains(&path) {
-        Verdict::Allowed
-    } else {
-        match access::bearer(request.headers()) {
-            Ok(token) => {
-                let now = Instant::now();
-                access::judge(&gate.answers, &gate.authority, token, action, now).await
-            }
-            Err(why) => Verdict::NoToken(why),
-        }
-    };
-    if let Verdict::Unavailable(why) = &verdict
-        && gate.warnings.lock().take(Instant::now()).is_ok()
-    {
-        warn!("a request over HTTPS cannot be judged: {why}");
-    }
-    if verdict != Verdict::Allowed {
-        return refusal(verdict, action);
+async fn guard(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
+    if !OPEN_PATHS.contains(&request.uri().path()) {
+        match gate.judge(request.method(), request.uri().path(), request.headers()).await {
+            Ok(user) => request.extensions_mut().insert(Requester::of_user(&user.name)),
+            Err(refused) => return *refused,
+        };
     }
     match timeout(REQUEST_TIME_MAX, next.run(request)).await {
         Ok(response) => response,
@@ -169,9 +154,36 @@ async fn guard(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> R
     }
 }
 
-fn refusal(verdict: Verdict, action: Action<'_>) -> Response {
+impl Gate {
+    /// Who asks, if they may.
+    async fn judge(
+        &self,
+        method: &Method,
+        path: &str,
+        headers: &HeaderMap,
+    ) -> Result<Arc<User>, Box<Response>> {
+        let (verb, name) = (method.as_str().to_ascii_lowercase(), access::name_in_roles(path));
+        let action = Action { verb: &verb, path: &name };
+        let verdict = match access::bearer(headers) {
+            Ok(token) => {
+                let now = Instant::now();
+                access::judge(&self.answers, &self.authority, token, action, now).await
+            }
+            Err(why) => Verdict::NoToken(why),
+        };
+        if let Verdict::Unavailable(why) = &verdict
+            && self.warnings.lock().take(Instant::now()).is_ok()
+        {
+            warn!("a request over HTTPS cannot be judged: {why}");
+        }
+        allowed_user(verdict, action)
+    }
+}
+
+fn allowed_user(verdict: Verdict, action: Action<'_>) -> Result<Arc<User>, Box<Response>> {
     let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
-    match verdict {
+    let refused = match verdict {
+        Verdict::Allowed(user) => return Ok(user),
         Verdict::NoToken(why) => {
             let why = format!("{why}: `Authorization: Bearer TOKEN`, as for the API server");
             (challenge, said(StatusCode::UNAUTHORIZED, &why)).into_response()
@@ -189,9 +201,8 @@ fn refusal(verdict: Verdict, action: Action<'_>) -> Response {
             said(StatusCode::FORBIDDEN, &why)
         }
         Verdict::Unavailable(why) => said(StatusCode::SERVICE_UNAVAILABLE, &why),
-        // Not a refusal; and if it ever comes here, nothing is given away.
-        Verdict::Allowed => said(StatusCode::INTERNAL_SERVER_ERROR, "allowed and refused at once"),
-    }
+    };
+    Err(Box::new(refused))
 }
 
 fn said(code: StatusCode, why: &str) -> Response {

@@ -3,7 +3,9 @@
 mod access;
 mod api;
 mod certificates;
+mod fair_pace;
 mod https;
+mod origin;
 mod pace;
 mod reviews;
 
@@ -13,6 +15,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
+use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use driver::{Health, Journal, Metrics, Questions, ShadowBook, Tenure};
@@ -46,11 +49,12 @@ pub fn routes(status: Status) -> Router {
         .with_state(status)
 }
 
-/// Serves in plain text until the process ends. Returns the address, which a port of 0 leaves to the
-/// system.
+/// Serves in plain text until the process ends, to this machine alone. Returns the address, which a port of 0
+/// leaves to the system.
 pub async fn serve(address: SocketAddr, routes: Router) -> std::io::Result<SocketAddr> {
     let listener = TcpListener::bind(address).await?;
     let address = listener.local_addr()?;
+    let routes = routes.layer(middleware::from_fn(origin::guard));
     tokio::spawn(async move {
         if let Err(error) = axum::serve(listener, routes).await {
             tracing::error!(%error, "the HTTP server ended");

@@ -1,4 +1,4 @@
-//! How many questions are answered in a second. Time is an argument.
+//! How often something is done, whoever asks for it. Time is an argument.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
 use super::*;
-use crds::{CorridorSpec, Phase, Recalibration};
+use crds::{CorridorSpec, Recalibration};
 use daemons::Owner;
 use daemons::corrd::CorridorRequest;
 
@@ -83,6 +83,29 @@ fn capacity_and_latency_apply_at_the_first_sample() {
 }
 
 #[test]
+fn readings_that_alternate_around_floor_and_budget_fall_at_once_and_return_once() {
+    let (mut signals, settings) = (Signals::default(), settings());
+    let mut look = |second: i64, gbps: f64, latency_ns: f64| {
+        let sample = CorridorTelemetry { latency_ns: Some(latency_ns), ..sample(gbps, 0.0) };
+        judge(&object(), &allocation(), Some(&sample), &mut signals, &settings, at(second))
+    };
+    let reasons: Vec<_> = (0..200)
+        .map(|second| {
+            // Where one limit is kept the other is crossed.
+            let (gbps, latency_ns) = if second % 2 == 0 { (99.9, 249.9) } else { (100.1, 250.1) };
+            look(second, gbps, latency_ns).fault.map(|(reason, _)| reason)
+        })
+        .collect();
+    let changes = reasons.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert_eq!(reasons[0], Some(not_ready::BELOW_FLOOR), "at the first sample");
+    assert_eq!(changes, 2, "{:?} …", &reasons[..8]);
+    let health = look(200, 100.1, 249.9);
+    assert_eq!(health.fault.unwrap().0, not_ready::BELOW_FLOOR);
+    assert_eq!(health.look_again, Some(Duration::from_secs(4)), "kept since a second ago");
+    assert_eq!(look(205, 100.1, 249.9).fault, None);
+}
+
+#[test]
 fn jitter_around_the_target_does_nothing_at_all() {
     let jitter = (0..200).map(|index| if index % 3 == 0 { TARGET * 3.0 } else { TARGET * 0.8 });
     let (reasons, remedies) = run(jitter);
@@ -121,7 +144,10 @@ fn what_was_measured_before_a_tuning_is_not_held_against_it() {
 
 #[test]
 fn no_reading_says_nothing_and_a_restart_remembers_from_the_status() {
-    let mut signals = Signals { is_bad: Some(true), ..Signals::default() };
+    let mut signals = Signals {
+        ber: BerSignals { is_bad: Some(true), ..BerSignals::default() },
+        ..Signals::default()
+    };
     let health = judge(&object(), &allocation(), None, &mut signals, &settings(), at(0));
     assert_eq!(health.fault.unwrap().0, not_ready::BER_ABOVE_TARGET);
 }

@@ -7,6 +7,7 @@ mod changes;
 mod deletion;
 mod failure_policies;
 mod faults;
+mod flapping;
 mod floors;
 mod happy;
 mod policies;
@@ -31,6 +32,7 @@ pub use faults::{
     faulty_release_leaks_nothing, leases_are_renewed, orphans_are_swept,
     readings_that_are_no_numbers, reused_ids_are_not_ours,
 };
+pub use flapping::readings_alternate_around_the_floor;
 pub use floors::{
     bundle_falls_below_its_floor, capacity_falls_and_returns, drift_is_met_by_recalibration,
     reach_and_latency_are_enforced, whole_spec_reaches_the_daemons,

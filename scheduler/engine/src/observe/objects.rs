@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{ObjectKind, ObjectRef, Phase, Reservable};
+use model::{ObjectKind, ObjectRef, Reservable};
 
 use crate::engine::Engine;
 use crate::line::WakeAside;
@@ -18,14 +18,17 @@ impl Engine {
         let spec_changed = before.as_ref().is_none_or(|before| {
             (before.generation, &before.uid) != (after.generation, &after.uid)
         });
-        let entered_ready = after.phase == Phase::Ready
-            && before.as_ref().is_none_or(|before| before.phase != Phase::Ready);
+        // For scheduling: a phase alone promises nothing while the daemon is silent or the floor is missed.
+        let entered_ready = cause_before.is_some() && self.objects.promise(&name, now).is_ok();
+        let domain_changed =
+            before.as_ref().is_none_or(|before| before.security_domain != after.security_domain);
         // A raised floor counts when the daemon has confirmed it, not when it is asked for.
         let floor_changed = before.as_ref().is_some_and(|before| before.floor() != after.floor());
         let spec_changed_or_took_effect = spec_changed || floor_changed;
         self.wake_aside(&name, |wake| match wake {
             WakeAside::SpecChange => spec_changed_or_took_effect,
             WakeAside::SpecChangeOrReady => spec_changed_or_took_effect || entered_ready,
+            WakeAside::DomainChange => domain_changed,
             WakeAside::PolicyChange => false,
         });
         if spec_changed {
@@ -44,7 +47,7 @@ impl Engine {
     pub(super) fn domains_changed(&mut self) {
         self.question_nominees_for(|_| true);
         for object in self.objects.with_lines() {
-            self.wake_aside(&object, |wake| wake == WakeAside::PolicyChange);
+            self.wake_aside(&object, |wake| wake == WakeAside::DomainChange);
             self.queue_line_reports(&object);
         }
     }
@@ -64,8 +67,19 @@ impl Engine {
         self.objects.backend_seen(kind, self.now, age);
         if self.objects.is_fresh(kind, self.now) && !self.fresh.contains(&kind) {
             self.release_lines_of(kind);
+            self.wake_those_who_wait_for_ready(kind);
         }
         self.note_freshness();
+    }
+
+    /// With its daemon heard of again, what an object says counts again: it enters Ready for scheduling, whether its
+    /// status came before or comes after.
+    fn wake_those_who_wait_for_ready(&mut self, kind: ObjectKind) {
+        for object in self.objects.with_lines().into_iter().filter(|object| object.kind == kind) {
+            if self.objects.promise(&object, self.now).is_ok() {
+                self.wake_aside(&object, |wake| wake == WakeAside::SpecChangeOrReady);
+            }
+        }
     }
 
     /// Tells held Pods when a daemon falls silent or speaks again.

@@ -1,5 +1,6 @@
 //! The engine as its driver sees it: events in, decisions out.
 
+mod aside;
 mod binds;
 mod bundles;
 mod corridor_line;

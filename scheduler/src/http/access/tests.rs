@@ -35,6 +35,10 @@ impl Authority for Fake {
     }
 }
 
+fn allowed() -> Verdict {
+    Verdict::Allowed(Arc::new(User { name: "prometheus".to_owned(), ..User::default() }))
+}
+
 struct World {
     fake: Fake,
     answers: Mutex<Answers>,
@@ -61,11 +65,11 @@ impl World {
 async fn answers_are_believed_for_ten_seconds() {
     let world = World::new();
     for second in [0, 3, 9] {
-        assert_eq!(world.judge("good", METRICS, second).await, Verdict::Allowed);
+        assert_eq!(world.judge("good", METRICS, second).await, allowed());
     }
     assert_eq!(world.asked(), (1, 1));
     world.fake.is_revoked.set(true);
-    assert_eq!(world.judge("good", METRICS, 9).await, Verdict::Allowed);
+    assert_eq!(world.judge("good", METRICS, 9).await, allowed());
     assert_eq!(world.judge("good", METRICS, 10).await, Verdict::BadToken);
     assert_eq!(world.judge("good", METRICS, 11).await, Verdict::BadToken);
     assert_eq!(world.asked(), (2, 1));
@@ -75,13 +79,13 @@ async fn answers_are_believed_for_ten_seconds() {
 async fn each_path_verb_and_token_is_asked_about() {
     let world = World::new();
     let forbidden = Verdict::Forbidden("prometheus".to_owned());
-    assert_eq!(world.judge("good", METRICS, 0).await, Verdict::Allowed);
+    assert_eq!(world.judge("good", METRICS, 0).await, allowed());
     let cases = [("post", "/metrics"), ("get", "/metrics/"), ("get", "/api/what-if"), ("ge", "t")];
     for (verb, path) in cases {
         assert_eq!(world.judge("good", Action { verb, path }, 1).await, forbidden, "{verb} {path}");
     }
     assert_eq!(world.asked(), (1, 5));
-    assert_eq!(world.judge("good too", METRICS, 1).await, Verdict::Allowed);
+    assert_eq!(world.judge("good too", METRICS, 1).await, allowed());
     assert_eq!(world.judge("bad", METRICS, 1).await, Verdict::BadToken);
     assert_eq!(world.asked(), (3, 6));
 }
@@ -93,9 +97,9 @@ async fn nobody_is_let_in_while_nobody_can_be_asked() {
     let away = Verdict::Unavailable("it is away".to_owned());
     assert_eq!(world.judge("good", METRICS, 0).await, away);
     world.fake.is_away.set(false);
-    assert_eq!(world.judge("good", METRICS, 0).await, Verdict::Allowed, "failures are not kept");
+    assert_eq!(world.judge("good", METRICS, 0).await, allowed(), "failures are not kept");
     world.fake.is_away.set(true);
-    assert_eq!(world.judge("good", METRICS, 9).await, Verdict::Allowed);
+    assert_eq!(world.judge("good", METRICS, 9).await, allowed());
     assert_eq!(world.judge("good", METRICS, 10).await, away);
 }
 
