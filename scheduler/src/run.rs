@@ -160,7 +160,8 @@ struct Threads {
 impl Threads {
     fn new() -> io::Result<Self> {
         let rest = Rest::default();
-        let [deciding, reading] = [OwnThread::new(&rest)?, OwnThread::new(&rest)?];
+        let deciding = OwnThread::new("deciding", &rest)?;
+        let reading = OwnThread::new("reading", &rest)?;
         Ok(Self { deciding, reading, rest })
     }
 }
@@ -176,8 +177,7 @@ async fn drive(
     };
     match outcome {
         Some(outcome) => outcome.map_err(RunError::from),
-        // The process ends anyway.
-        None => Ok(()),
+        None => Err(RunError::Thread(io::Error::other("one of the driver's threads has ended"))),
     }
 }
 
