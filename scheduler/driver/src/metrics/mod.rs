@@ -34,6 +34,7 @@ pub struct Metrics {
     quarantined: IntCounter,
     woken_by_sweep: IntCounter,
     reports_dropped: IntCounter,
+    journal_files_lost: IntCounter,
     tampering: IntCounterVec,
     pub(crate) turned_away: IntCounterVec,
     pub(crate) bind_seconds: Histogram,
@@ -68,6 +69,10 @@ impl Metrics {
             reports_dropped: make.counter(
                 "corridor_reports_dropped_total",
                 "Events about bound Pods that were dropped because more than --events-waiting-max waited.",
+            )?,
+            journal_files_lost: make.counter(
+                "corridor_journal_files_lost_total",
+                "Journals that were to be written to --journal-dir and were not: that failed, or the folder does not answer.",
             )?,
             tampering: make.counters_of(
                 "corridor_tampering_total",
@@ -148,6 +153,10 @@ impl Metrics {
         raise_to(&self.quarantined, stats.quarantined);
         raise_to(&self.woken_by_sweep, stats.woken_by_sweep);
         raise_to(&self.reports_dropped, stats.reports_dropped);
+    }
+
+    pub(crate) fn publish_journal_files_lost(&self, lost: u64) {
+        raise_to(&self.journal_files_lost, lost);
     }
 
     /// Who waits for what. `None`: another replica leads, and says it.
