@@ -22,7 +22,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::task::{Id, JoinSet};
 
 pub(crate) use frames::Unreadable;
-pub(crate) use page::{Page, Unanswered};
+pub(crate) use page::{Listing, Unanswered};
 
 use crate::health::Health;
 use crate::wire::{
