@@ -143,13 +143,7 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
             while_leading(&controllers, &tenure, for_controllers, stop).map_err(RunError::from)
         )
     };
-    let work = async {
-        tokio::select! {
-            ended = halves => ended.map(drop),
-            stuck = health.until_stuck() => Err(stuck.into()),
-        }
-    };
-    Box::pin(as_candidate(candidacy.election, &health, work)).await?;
+    Box::pin(as_candidate(candidacy.election, &health, halves.map_ok(drop))).await?;
     chosen.stop().await;
     info!("stopped");
     Ok(())
@@ -228,6 +222,7 @@ async fn as_candidate(
     let mut election = election.map(|it| tokio::spawn(it.run(leaving)));
     let outcome = tokio::select! {
         outcome = AssertUnwindSafe(work).catch_unwind() => outcome,
+        stuck = health.until_stuck() => Ok(Err(stuck.into())),
         () = ended(election.as_mut()) => Ok(Err(RunError::Election)),
     };
     let how = match &outcome {

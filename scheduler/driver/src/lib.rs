@@ -12,6 +12,7 @@ mod clock;
 mod configuration;
 mod duty;
 mod election;
+mod error;
 mod followed;
 mod health;
 mod intake;
@@ -42,12 +43,13 @@ pub use configuration::{
     SchedulerConfiguration, described,
 };
 pub use election::{Election, ElectionSettings, Fence, Leaving, SettingsError, Tenure, Term};
+pub use error::DriverError;
 pub use health::{Health, KindState};
 pub use journal::{Divergence, Journal, JournalError, ReplayError, Replayed, replay};
 pub use metrics::{Collectors, Metrics};
 pub use pulse::Stuck;
 pub use questions::{QuestionError, Questions};
 pub use rest::Rest;
-pub use run::{Driver, DriverError};
+pub use run::Driver;
 pub use shadow::{Shadow, ShadowBook};
 pub use watch::WatchEnded;

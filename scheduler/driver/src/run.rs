@@ -20,6 +20,7 @@ use crate::act::{self, BindReport, EvictReport};
 use crate::clock::{Clock, wall_clock};
 use crate::duty::Duty;
 use crate::election::Tenure;
+use crate::error::DriverError;
 use crate::followed::Noted;
 use crate::health::Health;
 use crate::journal::{self, Journal, Recorded};
@@ -31,7 +32,7 @@ use crate::served::Served;
 use crate::shadow::Shadow;
 use crate::slots::Slots;
 use crate::tracker::Trackers;
-use crate::watch::{self, Reading, WatchEnded, WatchNews};
+use crate::watch::{self, Reading, WatchNews};
 use crate::wire::WirePod;
 
 /// News and outcomes on their way to the loop. A full channel slows the watches down; the API
@@ -82,17 +83,6 @@ impl From<WatchNews> for Input {
     fn from(news: WatchNews) -> Self {
         Self::Watch(news)
     }
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum DriverError {
-    #[error(
-        "stopped with {binds} Binding(s) still open after {patience:?}; the next start reads \
-         their outcome from the API server"
-    )]
-    StoppedWithOpenBindings { binds: usize, patience: Duration },
-    #[error(transparent)]
-    WatchEnded(#[from] WatchEnded),
 }
 
 /// Runs the engine against one API server.

@@ -23,8 +23,8 @@ async fn a_driver_whose_watches_have_ended_says_so_and_stops() {
     let api = ApiServer::start(([127, 0, 0, 1], 0).into(), crds::all()).await.unwrap();
     let client = client_of(&api).await;
     let (health, metrics) = (Arc::new(Health::default()), Arc::new(Metrics::new("here").unwrap()));
-    let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all();
-    let reading = threads.build().unwrap();
+    let mut threads = tokio::runtime::Builder::new_multi_thread();
+    let reading = threads.worker_threads(1).enable_all().build().unwrap();
     let config = engine::EngineConfig::default();
     let driver = Driver::new(client.clone(), Tenure::unopposed(), config, metrics, health.clone())
         .writing_with(client, Some(reading.handle().clone()));
