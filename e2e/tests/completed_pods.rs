@@ -17,7 +17,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 const TEAM: &str = "team-a";
-const COMPLETED: usize = 40;
+const COMPLETED: u32 = 40;
 /// The whole of the Corridor: one Pod at a time.
 const FLOOR_GBPS: u32 = 40;
 
@@ -67,7 +67,7 @@ async fn completed_pods_are_neither_listed_nor_kept_and_hold_nothing() {
     }
     let received = pods_received(&scheduler).await;
     assert!(
-        received < COMPLETED as f64,
+        received < f64::from(COMPLETED),
         "{received} Pods were received; {COMPLETED} had completed"
     );
 
