@@ -16,6 +16,10 @@ test:
 e2e:
     cargo test -p e2e
 
+# Its core on the oldest release of Kubernetes that is supported.
+e2e-oldest:
+    CORRIDOR_E2E_KUBERNETES=oldest cargo test -p e2e --test scheduling --test admission --test install --test completed_pods
+
 # The story, in memory.
 demo *args:
     cargo run --release --bin corridor-scheduler -- demo {{args}}

@@ -159,7 +159,11 @@ pub(crate) async fn run<C: Controller>(context: Arc<Context>, _controller: C) {
         harness.start_due();
         let wait = harness.wait();
         tokio::select! {
-            Some(news) = news.recv() => harness.hear(news),
+            news = news.recv() => match news {
+                Some(news) => harness.hear(news),
+                // Its watch has ended, and it would never see anything again: the caller says so, and ends too.
+                None => return,
+            },
             pending = C::wakes(&context).next() => harness.wake(&pending),
             Some(ended) = harness.passes.join_next_with_id() => harness.ended(ended),
             () = tokio::time::sleep(wait) => {}

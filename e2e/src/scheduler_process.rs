@@ -143,6 +143,11 @@ impl SchedulerProcess {
         self.process.has_ended()
     }
 
+    /// Waits until it ends by itself, and returns its exit code.
+    pub async fn exit_code(&mut self) -> Result<i32> {
+        self.process.exit_code(EXIT_TIME_MAX).await
+    }
+
     /// Ends it without a chance to do anything more, and returns when it is dead.
     pub async fn kill9(mut self) -> Result<()> {
         self.kill9_in_place().await

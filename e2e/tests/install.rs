@@ -9,15 +9,16 @@
 
 use std::fs;
 
-use e2e::control_plane::CONFIG_DIR;
 use e2e::control_plane::servers::free_port;
+use e2e::control_plane::{CONFIG_DIR, PlaneOptions};
 use e2e::objects::custom::{Custom, CustomKind};
 use e2e::objects::nodes::NodeTemplate;
 use e2e::objects::pods::{PodState as _, PodTemplate};
+use e2e::observe::{PATIENCE, Seen, until_pods};
 use e2e::scheduler_process::scheduler_binary;
 use e2e::{ControlPlane, DaemonsProcess, SYSTEM_NAMESPACE, SchedulerProcess};
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::Api;
 use kube::api::PostParams;
 use serde_json::{Value, json};
@@ -95,4 +96,27 @@ async fn three_steps_and_a_pod_with_both_references_is_bound() {
         let value = pod.annotation(&format!("corridoros.io/{result}"));
         assert!(value.is_some_and(|value| !value.is_empty()), "{result} is missing: {pod:?}");
     }
+}
+
+/// The Deployment's Pods are system-cluster-critical, and not in kube-system.
+#[tokio::test]
+async fn its_pods_are_made_where_a_quota_guards_the_priority_classes_of_the_system() {
+    let plane = ControlPlane::start_with(PlaneOptions { guards_classes: true }).await.unwrap();
+    let _controllers = plane.start_controller_manager().await.unwrap();
+    for step in ["crd/", "deploy/operator.yaml"] {
+        plane.kubectl(&["apply", "--filename", &format!("{CONFIG_DIR}/{step}")]).await.unwrap();
+    }
+    let admin = plane.admin();
+    let pods: Api<Pod> = Api::namespaced(admin.clone(), SYSTEM_NAMESPACE);
+    let both_replicas = |seen: &Seen<Pod>| seen.len() == 2;
+    let made = until_pods(&pods, "the Deployment's Pods", PATIENCE, both_replicas).await;
+    if let Err(problem) = made {
+        let arguments = ["get", "events", "--namespace", SYSTEM_NAMESPACE];
+        panic!("{problem}\n{}", plane.kubectl(&arguments).await.unwrap());
+    }
+    // The guard is there: elsewhere such a Pod is refused.
+    let elsewhere =
+        PodTemplate::small().spec("priorityClassName", json!("system-cluster-critical"));
+    let refusal = elsewhere.create(&admin, "default", "critical").await.unwrap_err().to_string();
+    assert!(refusal.contains("insufficient quota to match these scopes"), "{refusal}");
 }

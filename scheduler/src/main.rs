@@ -67,6 +67,8 @@ fn main() -> ExitCode {
         }
         Command::Crds => print_crds().map_err(|error| (FAILURE, error)),
     };
+    // A thread that is stuck would keep it for ever.
+    runtime.shutdown_background();
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err((code, message)) => fail(code, &message),

@@ -7,16 +7,17 @@ use std::thread;
 use driver::Rest;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::oneshot;
-use tokio::task::spawn_blocking;
 
 pub struct OwnThread {
+    /// As `top -H` shows it: at most 15 bytes.
+    name: &'static str,
     /// Gone once it runs.
     runtime: Option<Runtime>,
 }
 
 impl OwnThread {
     /// Before it waits for something to happen, it rests as long as that is allowed.
-    pub fn new(rest: &Rest) -> io::Result<Self> {
+    pub fn new(name: &'static str, rest: &Rest) -> io::Result<Self> {
         let rest = rest.clone();
         let before_waiting = move || {
             let allowed = rest.allowed();
@@ -26,7 +27,7 @@ impl OwnThread {
         };
         let mut runtime = Builder::new_current_thread();
         let runtime = runtime.enable_all().on_thread_park(before_waiting).build()?;
-        Ok(Self { runtime: Some(runtime) })
+        Ok(Self { name, runtime: Some(runtime) })
     }
 
     /// For tasks that are to run there, while it runs.
@@ -54,13 +55,26 @@ impl OwnThread {
                 _ = unawaited => None,
             }
         };
-        match spawn_blocking(move || runtime.block_on(work)).await {
-            Ok(output) => output,
-            Err(failed) => match failed.try_into_panic() {
-                Ok(panic) => resume_unwind(panic),
-                // The process ends, and all of its work with it.
-                Err(_cancelled) => None,
+        let (ended, end) = oneshot::channel();
+        // Not one of the other runtime's own threads, for which it would wait when it ends: this one may be stuck.
+        let thread = thread::Builder::new().name(self.name.to_owned());
+        let thread = thread.spawn(move || {
+            let output = runtime.block_on(work);
+            // What is left of its tasks ends before their end is told.
+            runtime.shutdown_background();
+            // Where the work is not awaited any more, neither is its outcome.
+            let _ = ended.send(output);
+        });
+        match (end.await, thread) {
+            (Ok(output), _) => output,
+            (Err(_), Ok(thread)) => match thread.join() {
+                Ok(()) => None,
+                Err(panic) => resume_unwind(panic),
             },
+            (Err(_), Err(error)) => {
+                tracing::error!(%error, thread = self.name, "cannot start a thread");
+                None
+            }
         }
     }
 }
@@ -81,7 +95,7 @@ mod tests {
     use super::*;
 
     fn at_ease() -> OwnThread {
-        OwnThread::new(&Rest::default()).unwrap()
+        OwnThread::new("own", &Rest::default()).unwrap()
     }
 
     #[tokio::test]
@@ -121,7 +135,7 @@ mod tests {
         const ALLOWED: Duration = Duration::from_millis(3);
         let rest = Rest::default();
         rest.allow(ALLOWED);
-        let own = OwnThread::new(&rest).unwrap();
+        let own = OwnThread::new("own", &rest).unwrap();
         let began = Instant::now();
         own.run(async { tokio::time::sleep(Duration::from_nanos(1)).await }).await;
         assert!(began.elapsed() >= ALLOWED);

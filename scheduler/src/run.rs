@@ -3,18 +3,22 @@
 use std::future::pending;
 use std::io;
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use controllers::{Controllers, Settings};
 use driver::{
-    Driver, DriverError, Election, Fence, Health, Metrics, Rest, SchedulerConfiguration, Tenure,
+    Driver, DriverError, Election, Fence, Health, Leaving, Metrics, Rest, SchedulerConfiguration,
+    Stuck, Tenure,
 };
 use engine::EventQueue;
 use futures::{FutureExt, TryFutureExt};
 use tokio::sync::watch;
-use tracing::{info, warn};
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::timeout;
+use tracing::{error, info, warn};
 
 use crate::args::RunArgs;
 use crate::backends::{self, BackendsError};
@@ -52,6 +56,10 @@ pub enum RunError {
     Controllers(#[from] controllers::RunError),
     #[error(transparent)]
     Driver(#[from] DriverError),
+    #[error("{0}; only a new start helps")]
+    Stuck(#[from] Stuck),
+    #[error("the task that takes part in the election has ended")]
+    Election,
 }
 
 impl RunError {
@@ -67,7 +75,9 @@ impl RunError {
             | Self::Metrics(_)
             | Self::Http { .. }
             | Self::Controllers(_)
-            | Self::Driver(_) => FAILURE,
+            | Self::Driver(_)
+            | Self::Stuck(_)
+            | Self::Election => FAILURE,
         }
     }
 }
@@ -98,7 +108,7 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
         .allowing(threads.rest.clone())
         .with_witness(controllers.witness())
         .expecting(chosen.configured());
-    let driver = with_journal_folder(driver, args.journal_dir.as_deref())?;
+    let driver = with_journal_folder(driver, args.journal_dir.as_deref()).await?;
     let new_settings = watch::Sender::new(configuration.settings);
     let for_controllers = new_settings.subscribe();
     if let Some(live) = live {
@@ -111,7 +121,7 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
         tokio::spawn(live.follow(client::unfenced(&access)?, listeners));
     }
     let status = Status {
-        health,
+        health: health.clone(),
         metrics,
         controllers: controllers.metrics(),
         questions: driver.questions(),
@@ -133,7 +143,7 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
             while_leading(&controllers, &tenure, for_controllers, stop).map_err(RunError::from)
         )
     };
-    Box::pin(as_candidate(candidacy.election, halves)).await?;
+    Box::pin(as_candidate(candidacy.election, &health, halves.map_ok(drop))).await?;
     chosen.stop().await;
     info!("stopped");
     Ok(())
@@ -160,7 +170,8 @@ struct Threads {
 impl Threads {
     fn new() -> io::Result<Self> {
         let rest = Rest::default();
-        let [deciding, reading] = [OwnThread::new(&rest)?, OwnThread::new(&rest)?];
+        let deciding = OwnThread::new("deciding", &rest)?;
+        let reading = OwnThread::new("reading", &rest)?;
         Ok(Self { deciding, reading, rest })
     }
 }
@@ -176,30 +187,70 @@ async fn drive(
     };
     match outcome {
         Some(outcome) => outcome.map_err(RunError::from),
-        // The process ends anyway.
-        None => Ok(()),
+        None => Err(RunError::Thread(io::Error::other("one of the driver's threads has ended"))),
     }
 }
 
+/// A folder that does not answer within this time costs files of the journal, and not the start.
+const FOLDER_PATIENCE: Duration = Duration::from_secs(5);
+
 /// A folder that cannot be made is told at the start, and not when a journal is to be saved.
-fn with_journal_folder(driver: Driver, folder: Option<&Path>) -> Result<Driver, RunError> {
-    let Some(path) = folder else { return Ok(driver) };
-    std::fs::create_dir_all(path)
-        .map_err(|source| RunError::JournalDir { path: path.to_owned(), source })?;
-    Ok(driver.with_journal_folder(path.to_owned()))
+async fn with_journal_folder(driver: Driver, folder: Option<&Path>) -> Result<Driver, RunError> {
+    let Some(path) = folder.map(Path::to_owned) else { return Ok(driver) };
+    let to_make = path.clone();
+    let made = spawn_blocking(move || std::fs::create_dir_all(to_make));
+    match timeout(FOLDER_PATIENCE, made).await {
+        Ok(Ok(Err(source))) => return Err(RunError::JournalDir { path, source }),
+        Ok(Ok(Ok(())) | Err(_)) => {}
+        Err(_) => warn!(
+            path = %path.display(),
+            "the folder of --journal-dir does not answer; scheduling goes on without its files"
+        ),
+    }
+    Ok(driver.with_journal_folder(path))
 }
 
-/// The Lease is kept until the last call has ended, then given back.
-async fn as_candidate<T>(election: Option<Election>, work: impl Future<Output = T>) -> T {
-    let (ended, when_ended) = tokio::sync::oneshot::channel::<()>();
-    let election = election.map(|it| tokio::spawn(it.run(when_ended.map(drop))));
-    let outcome = work.await;
-    drop(ended);
-    if let Some(election) = election {
+/// The Lease is kept until the last call has ended, then given back. So it is when the work fails, or one of its threads
+/// is stuck: once no write of this process can take effect any more.
+async fn as_candidate(
+    election: Option<Election>,
+    health: &Health,
+    work: impl Future<Output = Result<(), RunError>>,
+) -> Result<(), RunError> {
+    let (leave, leaving) = tokio::sync::oneshot::channel();
+    let leaving = leaving.map(|how| how.unwrap_or(Leaving::Broken));
+    let mut election = election.map(|it| tokio::spawn(it.run(leaving)));
+    let outcome = tokio::select! {
+        outcome = AssertUnwindSafe(work).catch_unwind() => outcome,
+        stuck = health.until_stuck() => Ok(Err(stuck.into())),
+        () = ended(election.as_mut()) => Ok(Err(RunError::Election)),
+    };
+    let how = match &outcome {
+        Ok(Ok(())) => Leaving::InOrder,
+        Ok(Err(error)) => {
+            error!(%error, "ending");
+            health.fail(error.to_string());
+            Leaving::Broken
+        }
+        Err(_panic) => {
+            health.fail("the scheduler panicked".to_owned());
+            Leaving::Broken
+        }
+    };
+    // Without an election, or where it has ended, this is not heard.
+    if let (Ok(()), Some(election)) = (leave.send(how), election) {
         // It has nothing to tell.
         let _ = election.await;
     }
-    outcome
+    outcome.unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+/// Ready when the task has ended though it was not told to: it has panicked.
+async fn ended(task: Option<&mut JoinHandle<()>>) {
+    match task {
+        Some(task) => drop(task.await),
+        None => pending().await,
+    }
 }
 
 /// What holds at the start, and where it comes from if it can change.
@@ -292,3 +343,6 @@ pub async fn while_leading(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

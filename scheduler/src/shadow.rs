@@ -1,5 +1,6 @@
 //! `corridor-scheduler run --shadow NAME`: beside another scheduler, without a single write.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ const NO_WRITES: Duration = Duration::ZERO;
 pub async fn look_on(
     args: &RunArgs,
     of: &str,
-    stop: impl Future<Output = ()> + Send,
+    stop: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), RunError> {
     let access = client::find(args.kubeconfig.as_deref()).await?;
     let (configuration, _) = configure(args, &access).await?;
@@ -35,7 +36,7 @@ pub async fn look_on(
     let driver = Driver::new(client, tenure.clone(), engine, metrics.clone(), health.clone())
         .with_shadow(shadow);
     let status = Status {
-        health,
+        health: health.clone(),
         metrics,
         controllers: Arc::new(controllers::Metrics::new(&args.cluster_name)),
         questions: driver.questions(),
@@ -55,7 +56,18 @@ pub async fn look_on(
         https = https.map(tracing::field::display),
         "looking on; nothing is written"
     );
-    driver.run(stop).await?;
+    // On another thread than this one, which could not notice otherwise that it is stuck.
+    let mut driving = tokio::spawn(driver.run(stop));
+    tokio::select! {
+        ended = &mut driving => match ended {
+            Ok(ended) => ended?,
+            Err(failed) => return Err(RunError::Thread(io::Error::other(failed))),
+        },
+        stuck = health.until_stuck() => {
+            health.fail(stuck.to_string());
+            return Err(stuck.into());
+        }
+    }
     info!("stopped");
     Ok(())
 }

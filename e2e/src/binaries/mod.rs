@@ -2,7 +2,8 @@
 //! folder outside `target/`, named after every version that decides what comes out.
 //!
 //! The programs of the control plane are built from the Go module in `control-plane/`, unless
-//! `KUBEBUILDER_ASSETS` names a folder that holds them.
+//! `KUBEBUILDER_ASSETS` names a folder that holds them. With `CORRIDOR_E2E_KUBERNETES=oldest` they are those of the
+//! oldest release that is supported, from `control-plane-oldest/`.
 
 mod cache;
 mod go_module;
@@ -32,12 +33,51 @@ const NEEDED: [&str; 4] = ["etcd", "kube-apiserver", "kube-controller-manager", 
 const GO_MOD: &str = include_str!("../../control-plane/go.mod");
 const MODULE: GoModule =
     GoModule::at(concat!(env!("CARGO_MANIFEST_DIR"), "/control-plane"), BUILD_TIME_MAX);
+const OLDEST_GO_MOD: &str = include_str!("../../control-plane-oldest/go.mod");
+const OLDEST_MODULE: GoModule =
+    GoModule::at(concat!(env!("CARGO_MANIFEST_DIR"), "/control-plane-oldest"), BUILD_TIME_MAX);
+
+/// Chooses the release of Kubernetes for a run of the tests.
+const RELEASE_VARIABLE: &str = "CORRIDOR_E2E_KUBERNETES";
 
 const KUBERNETES_MODULE: &str = "k8s.io/kubernetes";
 const ETCD_MODULE: &str = "go.etcd.io/etcd/server/v3";
 
 /// A cold build took 5 minutes on two busy cores; a hung download must not wait for ever.
 const BUILD_TIME_MAX: Duration = Duration::from_mins(40);
+
+/// The releases of Kubernetes that the tests can run on: both ends of what is supported (docs/install.md).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Release {
+    Newest,
+    Oldest,
+}
+
+impl Release {
+    fn chosen(value: Option<&str>) -> Result<Self> {
+        match value {
+            None | Some("" | "newest") => Ok(Self::Newest),
+            Some("oldest") => Ok(Self::Oldest),
+            Some(other) => Err(Error::NoProgram(format!(
+                "{RELEASE_VARIABLE} is {other:?}; it may be newest, which it is without the variable, or oldest."
+            ))),
+        }
+    }
+
+    fn go_mod(self) -> &'static str {
+        match self {
+            Self::Newest => GO_MOD,
+            Self::Oldest => OLDEST_GO_MOD,
+        }
+    }
+
+    fn module(self) -> GoModule {
+        match self {
+            Self::Newest => MODULE,
+            Self::Oldest => OLDEST_MODULE,
+        }
+    }
+}
 
 /// A folder that holds the programs.
 #[derive(Debug, Clone)]
@@ -50,7 +90,7 @@ impl Binaries {
     pub fn locate() -> Result<Self> {
         match env::var_os("KUBEBUILDER_ASSETS").filter(|value| !value.is_empty()) {
             Some(folder) => Self::from_assets(PathBuf::from(folder)),
-            None => Self::from_cache(),
+            None => Self::from_cache(Release::chosen(env::var(RELEASE_VARIABLE).ok().as_deref())?),
         }
     }
 
@@ -71,8 +111,8 @@ impl Binaries {
         )))
     }
 
-    fn from_cache() -> Result<Self> {
-        let kubernetes = required_version(GO_MOD, KUBERNETES_MODULE)?;
+    fn from_cache(release: Release) -> Result<Self> {
+        let kubernetes = required_version(release.go_mod(), KUBERNETES_MODULE)?;
         let etcd = required_version(GO_MOD, ETCD_MODULE)?;
         let go = MODULE.go_version("etcd, kube-apiserver and kubectl", "KUBEBUILDER_ASSETS")?;
         let cached = Cached {
@@ -81,19 +121,20 @@ impl Binaries {
             what: format!("the control plane (Kubernetes {kubernetes}, etcd {etcd})"),
             needed: &NEEDED,
         };
-        let folder = cached.made_once(|folder| build(&kubernetes, folder))?;
+        let folder = cached.made_once(|folder| build(release, &kubernetes, folder))?;
         Ok(Self { folder })
     }
 }
 
-fn build(kubernetes: &str, folder: &Path) -> Result<()> {
+fn build(release: Release, kubernetes: &str, folder: &Path) -> Result<()> {
     let stamp = format!("-s -w -X k8s.io/component-base/version.gitVersion={kubernetes}");
     let commands = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"]
         .map(|command| format!("{KUBERNETES_MODULE}/cmd/{command}"));
     // A trailing slash makes `go build` name each output after its command.
     let mut into_folder = folder.as_os_str().to_owned();
     into_folder.push("/");
-    MODULE.build(&stamp, into_folder, &commands)?;
+    release.module().build(&stamp, into_folder, &commands)?;
+    // One etcd for all of them: it knows nothing of Kubernetes.
     MODULE.build("-s -w", folder.join("etcd").into_os_string(), &[ETCD_MODULE.to_owned()])
 }
 
@@ -116,6 +157,19 @@ mod tests {
         assert_eq!(required_version(go_mod, KUBERNETES_MODULE).unwrap(), "v1.2.3");
         assert_eq!(required_version(go_mod, ETCD_MODULE).unwrap(), "v3.4.5");
         assert!(required_version(go_mod, "k8s.io/api").is_err());
+    }
+
+    #[test]
+    fn a_release_is_chosen_by_its_name() {
+        assert_eq!(Release::chosen(None).unwrap(), Release::Newest);
+        assert_eq!(Release::chosen(Some("oldest")).unwrap(), Release::Oldest);
+        let refusal = Release::chosen(Some("1.2")).unwrap_err().to_string();
+        assert!(refusal.contains("may be newest"), "{refusal}");
+        let minor = |release: Release| {
+            let version = required_version(release.go_mod(), KUBERNETES_MODULE).unwrap();
+            version.split('.').nth(1).unwrap().parse::<u32>().unwrap()
+        };
+        assert_eq!((minor(Release::Oldest), minor(Release::Newest)), (33, 36), "docs/install.md");
     }
 
     #[test]

@@ -11,13 +11,14 @@ use crate::error::Result;
 const PROGRAM: &str = "kube-controller-manager";
 
 /// Those that end namespaces and remove what their owners left, make Pods for Deployments, let roles
-/// become part of others, and check the types in admission policies.
-const CONTROLLERS: [&str; 6] = [
+/// become part of others, count what quotas limit, and check the types in admission policies.
+const CONTROLLERS: [&str; 7] = [
     "namespace-controller",
     "garbage-collector-controller",
     "deployment-controller",
     "replicaset-controller",
     "clusterrole-aggregation-controller",
+    "resourcequota-controller",
     "validatingadmissionpolicy-status-controller",
 ];
 

@@ -35,6 +35,13 @@ use crate::supervised::Supervised;
 /// The repository's `config/` folder.
 pub const CONFIG_DIR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../config");
 
+/// What differs from one control plane to another.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PlaneOptions {
+    /// Pods of the system's priority classes are refused where no quota names the class, as on GKE.
+    pub guards_classes: bool,
+}
+
 /// A control plane of its own: share one by a static `OnceCell`, or start several side by side.
 #[derive(Debug)]
 pub struct ControlPlane {
@@ -53,12 +60,16 @@ impl ControlPlane {
     /// Starts it, applies `config/rbac/` and makes a token for the scheduler's ServiceAccount.
     /// Takes a few seconds, and minutes when the programs must be built first.
     pub async fn start() -> Result<Self> {
+        Self::start_with(PlaneOptions::default()).await
+    }
+
+    pub async fn start_with(options: PlaneOptions) -> Result<Self> {
         install_crypto_provider();
         let binaries = spawn_blocking(Binaries::locate)
             .await
             .map_err(|problem| Error::malformed("looking for the programs", problem))??;
         let etcd = servers::start_etcd(&binaries).await?;
-        let api = servers::start_api_server(&binaries, &etcd.url).await?;
+        let api = servers::start_api_server(&binaries, &etcd.url, options).await?;
         let folder = api.server.folder();
         let mut this = Self {
             admin_kubeconfig: api.admin_kubeconfig,

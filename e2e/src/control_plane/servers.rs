@@ -11,7 +11,7 @@ use http::Request;
 use kube::{Client, Config};
 use tokio::time::{Instant, sleep};
 
-use super::access;
+use super::{PlaneOptions, access};
 use crate::binaries::Binaries;
 use crate::error::{Doing as _, Error, Result};
 use crate::supervised::Supervised;
@@ -42,6 +42,24 @@ rules:
   - level: None
 "#;
 
+/// As GKE has it: Pods of these classes are made only where a quota names the class.
+const GUARDED_CLASSES: &str = "apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+  - name: ResourceQuota
+    configuration:
+      apiVersion: apiserver.config.k8s.io/v1
+      kind: ResourceQuotaConfiguration
+      limitedResources:
+        - resource: pods
+          matchScopes:
+            - scopeName: PriorityClass
+              operator: In
+              values: [system-node-critical, system-cluster-critical]
+";
+const NO_CONFIGURATION: &str =
+    "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\n";
+
 pub(super) struct Etcd {
     pub server: Supervised,
     pub url: String,
@@ -65,14 +83,18 @@ pub(super) async fn start_etcd(binaries: &Binaries) -> Result<Etcd> {
     try_etcd(binaries).await
 }
 
-pub(super) async fn start_api_server(binaries: &Binaries, etcd_url: &str) -> Result<ApiServer> {
+pub(super) async fn start_api_server(
+    binaries: &Binaries,
+    etcd_url: &str,
+    options: PlaneOptions,
+) -> Result<ApiServer> {
     for _ in 1..STARTS_MAX {
-        match try_api_server(binaries, etcd_url).await {
+        match try_api_server(binaries, etcd_url, options).await {
             Err(problem) if lost_the_port(&problem) => {}
             outcome => return outcome,
         }
     }
-    try_api_server(binaries, etcd_url).await
+    try_api_server(binaries, etcd_url, options).await
 }
 
 /// Another process took the port between the look for a free one and the server's start.
@@ -133,7 +155,11 @@ pub(super) async fn api_server_again(
     Ok(server)
 }
 
-async fn try_api_server(binaries: &Binaries, etcd_url: &str) -> Result<ApiServer> {
+async fn try_api_server(
+    binaries: &Binaries,
+    etcd_url: &str,
+    options: PlaneOptions,
+) -> Result<ApiServer> {
     let port = free_port()?;
     let token = random_token();
     let mut server =
@@ -143,6 +169,8 @@ async fn try_api_server(binaries: &Binaries, etcd_url: &str) -> Result<ApiServer
     let folder = server.folder().to_owned();
     write(&folder.join("tokens.csv"), &format!("{token},admin,admin,\"system:masters\"\n"))?;
     write(&folder.join("audit-policy.yaml"), AUDIT_POLICY)?;
+    let admission = if options.guards_classes { GUARDED_CLASSES } else { NO_CONFIGURATION };
+    write(&folder.join("admission.yaml"), admission)?;
     let authority = certificate(&folder);
     let admin_kubeconfig = folder.join("admin.kubeconfig");
     let url = format!("https://127.0.0.1:{port}");
@@ -178,6 +206,7 @@ fn api_server_flags(folder: &Path, port: u16, etcd_url: &str) -> Vec<OsString> {
         flag("--token-auth-file", folder.join("tokens.csv")),
         flag("--audit-policy-file", folder.join("audit-policy.yaml")),
         flag("--audit-log-path", folder.join("audit.log")),
+        flag("--admission-control-config-file", folder.join("admission.yaml")),
         // Without kubelets and kube-controller-manager, Nodes would stay tainted, and Pods be
         // refused for the lack of a default ServiceAccount.
         flag("--disable-admission-plugins", "TaintNodesByCondition,ServiceAccount"),

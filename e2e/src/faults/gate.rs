@@ -148,7 +148,7 @@ const PODS: &str = "/api/v1/pods";
 
 /// The watch's own list, not that of a new leader.
 fn is_list(call: &Call) -> bool {
-    let is_plain = !call.query().contains("fieldSelector") && !call.is_watch();
+    let is_plain = !call.query().contains("schedulerName") && !call.is_watch();
     call.method == Method::GET && call.path() == PODS && is_plain
 }
 

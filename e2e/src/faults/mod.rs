@@ -3,4 +3,6 @@
 
 pub mod clock;
 pub mod gate;
+pub mod hang;
+mod preload;
 pub mod site;

@@ -81,6 +81,7 @@ pub const KINDS: &[Kind] = &[
             "spec.nodeName=",
             "spec.schedulerName=corridor-scheduler",
             "status.phase!=Pending",
+            "status.phase!=Succeeded,status.phase!=Failed",
         ],
         ..CORE
     },

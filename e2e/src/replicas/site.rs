@@ -50,11 +50,15 @@ pub struct Replica {
 
 impl ReplicaSite {
     pub async fn start(replicas: usize) -> Result<Self> {
+        Self::start_with(scheduler_binary().await?, replicas).await
+    }
+
+    /// With replicas that are run by this program.
+    pub async fn start_with(binary: PathBuf, replicas: usize) -> Result<Self> {
         let plane = ControlPlane::start().await?;
         plane.install_crds().await?;
         plane.install_admission().await?;
         let cluster = plane.cluster().await?;
-        let binary = scheduler_binary().await?;
         let daemons = DaemonsProcess::start(&binary, &[]).await?;
         let folder = tempfile::tempdir().doing("making a folder for a configuration")?;
         let config = folder.path().join("config.yaml");

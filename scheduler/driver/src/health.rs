@@ -1,4 +1,4 @@
-//! What `/readyz` says: which kinds have been listed.
+//! What `/readyz` says: which kinds have been listed. What `/livez` says: whether the process can go on.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -6,6 +6,8 @@ use std::fmt::Write;
 use engine::Kind;
 use model::OwnerKind;
 use parking_lot::RwLock;
+
+use crate::pulse::{Pulse, Stuck};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KindState {
@@ -19,18 +21,35 @@ pub enum KindState {
 #[derive(Debug)]
 pub struct Health {
     kinds: RwLock<BTreeMap<Kind, KindState>>,
+    /// Why the process cannot go on.
+    failure: RwLock<Option<String>>,
+    pub(crate) pulse: Pulse,
 }
 
 impl Default for Health {
     fn default() -> Self {
         let kinds = Kind::ALL.into_iter().map(|kind| (kind, KindState::Syncing)).collect();
-        Self { kinds: RwLock::new(kinds) }
+        Self { kinds: RwLock::new(kinds), failure: RwLock::default(), pulse: Pulse::default() }
     }
 }
 
 impl Health {
     pub(crate) fn set(&self, kind: Kind, state: KindState) {
         self.kinds.write().insert(kind, state);
+    }
+
+    /// Ready when a thread of the driver is stuck. To be awaited on none of them.
+    pub async fn until_stuck(&self) -> Stuck {
+        self.pulse.until_stuck().await
+    }
+
+    /// From now on the process only ends. What came first is the reason.
+    pub fn fail(&self, why: String) {
+        self.failure.write().get_or_insert(why);
+    }
+
+    pub fn failure(&self) -> Option<String> {
+        self.failure.read().clone()
     }
 
     pub fn is_ready(&self) -> bool {

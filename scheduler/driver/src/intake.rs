@@ -122,7 +122,7 @@ impl Driver {
                 if let News::Seen(pod) = &news {
                     self.look_for_rejection(pod);
                 }
-                self.take_kind(news);
+                self.take_kind(without_completed(news));
             }
             WatchNews::Node(news) => self.take_kind(news),
             WatchNews::Corridor(news) => self.take_kind(news),
@@ -250,5 +250,13 @@ impl Driver {
 
     fn count_failure(&self, kind: Kind) {
         self.metrics.watch_errors.with_label_values(&[crate::health::name(kind)]).inc();
+    }
+}
+
+/// A Pod that has completed is as good as gone: it uses nothing, and is not kept until it is deleted.
+fn without_completed(news: News<WirePod>) -> News<WirePod> {
+    match news {
+        News::Seen(pod) if pod.is_completed() => News::Gone(pod),
+        news => news,
     }
 }

@@ -10,8 +10,8 @@ use tracing::{info, warn};
 use crate::duty::Change;
 use crate::run::{Driver, Input};
 use crate::served::Served;
-use crate::watch::{Page, Unanswered};
-use crate::wire::WirePod;
+use crate::watch::{Listing, Unanswered};
+use crate::wire::{NOT_COMPLETED, WirePod};
 
 /// Pods in one answer: a few megabytes.
 const PAGE_PODS: u32 = 500;
@@ -98,7 +98,7 @@ impl Driver {
     }
 }
 
-/// Lists every Pod of this scheduler, page by page, and tells what it finds.
+/// Lists every Pod of this scheduler, and tells what it finds while it comes.
 struct Stocktaking {
     client: Client,
     served: Served,
@@ -124,27 +124,46 @@ impl Stocktaking {
         Ok(pods)
     }
 
-    /// By a consistent read: no resourceVersion is given. Later pages show the same moment as the first. A Pod that
-    /// cannot be read is the watch's business.
+    /// By a consistent read: no resourceVersion is given. In one answer, which is read while it comes: with a limit, an
+    /// API server that has no snapshots in its cache reads the Pods of all schedulers from etcd to find ours. If that
+    /// breaks, page by page; later pages show the same moment as the first. A Pod that cannot be read is the watch's
+    /// business.
     async fn list(&self, scheduler_name: &str) -> Result<usize, Unanswered> {
-        let (mut pods, mut token) = (0, None);
-        loop {
-            let path = page_path(scheduler_name, token.as_deref());
-            let page = Page::<WirePod>::ask(&self.client, &path).await?;
-            pods += page.objects.len();
-            let (term, found) = (self.term.clone(), page.objects);
+        let whole = list_path(scheduler_name, None);
+        let (broke, mut pods) = match self.ask(&whole).await {
+            Ok((pods, None)) => return Ok(pods),
+            Ok((pods, Some(_))) => ("it was not the whole".to_owned(), pods),
+            Err(error) => (error.to_string(), 0),
+        };
+        info!(why = broke, "the list of the Pods broke; asking for it page by page");
+        let mut page = Some(String::new());
+        while let Some(token) = page {
+            let (found, next) = self.ask(&list_path(scheduler_name, Some(&token))).await?;
+            (pods, page) = (pods + found, next);
+        }
+        Ok(pods)
+    }
+
+    /// How many Pods the answer had, and where it goes on.
+    async fn ask(&self, path: &str) -> Result<(usize, Option<String>), Unanswered> {
+        let (mut pods, mut listing) = (0, Listing::<WirePod>::ask(&self.client, path).await?);
+        while let Some(found) = listing.next().await? {
+            pods += found.len();
+            let term = self.term.clone();
             // Nobody listens once the driver has ended, and then this ends with it.
             let _ = self.sender.send(Input::Stock { term, pods: found }).await;
-            token = page.token;
-            if token.is_none() {
-                return Ok(pods);
-            }
         }
+        Ok((pods, listing.token()))
     }
 }
 
-fn page_path(scheduler_name: &str, token: Option<&str>) -> String {
-    let ours = format!("fieldSelector=spec.schedulerName%3D{scheduler_name}");
-    let token = token.map(|token| format!("&continue={token}")).unwrap_or_default();
-    format!("/api/v1/pods?limit={PAGE_PODS}&{ours}{token}")
+/// No `page`: everything. An empty one: the first page.
+fn list_path(scheduler_name: &str, page: Option<&str>) -> String {
+    let ours = format!("spec.schedulerName%3D{scheduler_name},{NOT_COMPLETED}");
+    let page = match page {
+        None => String::new(),
+        Some("") => format!("&limit={PAGE_PODS}"),
+        Some(token) => format!("&limit={PAGE_PODS}&continue={token}"),
+    };
+    format!("/api/v1/pods?fieldSelector={ours}{page}")
 }

@@ -2,7 +2,7 @@
 //!
 //! The driver decides nothing. It hands events to the engine and carries out what comes back;
 //! what I/O makes hard to test (unclear replies, relists, writes that cross binds) is kept in
-//! plain state machines: [`binding`], [`duty`], [`election`], [`rest`], [`tracker`], [`slots`].
+//! plain state machines: [`binding`], [`duty`], [`election`], [`pulse`], [`rest`], [`tracker`], [`slots`].
 
 mod act;
 mod backends;
@@ -13,6 +13,7 @@ mod clock;
 mod configuration;
 mod duty;
 mod election;
+mod error;
 mod followed;
 mod health;
 mod intake;
@@ -20,6 +21,7 @@ mod journal;
 mod lead;
 mod metrics;
 mod publish;
+mod pulse;
 mod questions;
 mod rest;
 mod run;
@@ -41,11 +43,14 @@ pub use configuration::{
     ConfigurationError, Described, KubeSchedulerConfiguration, ProfileError,
     SchedulerConfiguration, described,
 };
-pub use election::{Election, ElectionSettings, Fence, SettingsError, Tenure, Term};
+pub use election::{Election, ElectionSettings, Fence, Leaving, SettingsError, Tenure, Term};
+pub use error::DriverError;
 pub use health::{Health, KindState};
 pub use journal::{Divergence, Journal, JournalError, ReplayError, Replayed, replay};
 pub use metrics::{Collectors, Metrics};
+pub use pulse::Stuck;
 pub use questions::{QuestionError, Questions};
 pub use rest::Rest;
-pub use run::{Driver, DriverError};
+pub use run::Driver;
 pub use shadow::{Shadow, ShadowBook};
+pub use watch::WatchEnded;

@@ -43,6 +43,7 @@ impl Driver {
         self.publishing.next = now + INTERVAL;
         let leads = self.duty.decides();
         self.metrics.publish(&self.engine, leads);
+        self.metrics.publish_journal_files_lost(self.engine.files_lost());
         while let Some((object, reserved)) = self.engine.poll_reserved() {
             self.metrics.objects.reserved(&object, reserved);
         }

@@ -14,12 +14,13 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch as watch_channel;
 use tokio::time::{Instant as Deadline, sleep_until};
-use tracing::info;
+use tracing::{error, info};
 
 use crate::act::{self, BindReport, EvictReport};
 use crate::clock::{Clock, wall_clock};
 use crate::duty::Duty;
 use crate::election::Tenure;
+use crate::error::DriverError;
 use crate::followed::Noted;
 use crate::health::Health;
 use crate::journal::{self, Journal, Recorded};
@@ -82,15 +83,6 @@ impl From<WatchNews> for Input {
     fn from(news: WatchNews) -> Self {
         Self::Watch(news)
     }
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum DriverError {
-    #[error(
-        "stopped with {binds} Binding(s) still open after {patience:?}; the next start reads \
-         their outcome from the API server"
-    )]
-    StoppedWithOpenBindings { binds: usize, patience: Duration },
 }
 
 /// Runs the engine against one API server.
@@ -229,7 +221,8 @@ impl Driver {
 
     /// Runs until `stop` is ready, then lets the calls in flight end.
     pub async fn run(mut self, stop: impl Future<Output = ()> + Send) -> Result<(), DriverError> {
-        let _watches = watch::start(&self.reading, &self.sender);
+        let mut watches = watch::start(&self.reading, &self.sender, &self.health);
+        let mut failure = None;
         let mut standing = self.tenure.changes();
         let mut settings = self.settings.subscribe();
         let mut stop = std::pin::pin!(stop);
@@ -238,11 +231,19 @@ impl Driver {
         let mut more_to_do = false;
         loop {
             let wake_at = self.wake_at(give_up, more_to_do);
+            self.health.pulse.beat_deciding();
             tokio::select! {
                 biased;
                 () = &mut stop, if !self.stopping => {
                     info!(binds = self.slots.binds_in_flight(), "stopping; calls in flight end first");
                     self.stopping = true;
+                    give_up = Some(Deadline::now() + STOP_PATIENCE);
+                }
+                ended = watches.ended(), if !self.stopping => {
+                    // Blind, it must not decide; what it has decided ends in order.
+                    error!(%ended, "stopping; calls in flight end first");
+                    self.health.fail(ended.to_string());
+                    (self.stopping, failure) = (true, Some(ended));
                     give_up = Some(Deadline::now() + STOP_PATIENCE);
                 }
                 _ = standing.changed() => {}
@@ -256,11 +257,12 @@ impl Driver {
                 () = sleep_until(wake_at) => {}
             }
             for input in inputs.drain(..) {
+                self.health.pulse.beat_deciding();
                 self.take(input);
             }
             self.attend();
             if self.stopping && self.slots.is_idle() {
-                return Ok(());
+                return failure.map_or(Ok(()), |ended| Err(ended.into()));
             }
             if give_up.is_some_and(|at| Deadline::now() >= at) {
                 let binds = self.slots.binds_in_flight();
@@ -332,6 +334,7 @@ impl Driver {
     }
 
     fn poll_within(&mut self, attempts_max: u32) -> Poll {
+        self.health.pulse.beat_deciding();
         let now = self.clock.now();
         self.engine.poll(now, Work { attempts_max, nodes_max: usize::MAX })
     }

@@ -63,8 +63,12 @@ pub async fn serve(address: SocketAddr, routes: Router) -> std::io::Result<Socke
     Ok(address)
 }
 
-async fn alive() -> &'static str {
-    "ok\n"
+/// Fails when only a new start helps: the kubelet then starts the container again.
+async fn alive(State(status): State<Status>) -> Response {
+    match status.health.failure() {
+        None => "ok\n".into_response(),
+        Some(why) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{why}\n")).into_response(),
+    }
 }
 
 async fn readyz(State(status): State<Status>) -> Response {

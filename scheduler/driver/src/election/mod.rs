@@ -22,6 +22,6 @@ mod tenure;
 
 pub use fence::Fence;
 pub(crate) use fence::is_not_leading;
-pub use runner::Election;
+pub use runner::{Election, Leaving};
 pub use settings::{ElectionSettings, SettingsError};
 pub use tenure::{Tenure, Term};

@@ -6,13 +6,22 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::PostParams;
 use kube::{Api, Client};
-use tokio::time::{sleep_until, timeout};
+use tokio::time::{sleep, sleep_until, timeout};
 use tracing::{info, warn};
 
 use super::candidate::{Candidate, Reply, Step};
 use super::identity;
 use super::settings::ElectionSettings;
 use super::tenure::{Standing, Tenure};
+
+/// How a replica leaves the election.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaving {
+    /// Every call of this process has ended.
+    InOrder,
+    /// Some may be under way, and what is under way may not be given up: a thread that is stuck does nothing.
+    Broken,
+}
 
 /// Takes part in the election for as long as it runs.
 #[derive(Debug)]
@@ -21,6 +30,7 @@ pub struct Election {
     leases: Leases,
     tenure: Tenure,
     last: Standing,
+    write_timeout: Duration,
 }
 
 impl Election {
@@ -33,9 +43,10 @@ impl Election {
             call_timeout: settings.call_timeout(),
             failing: false,
         };
+        let write_timeout = settings.write_timeout();
         let candidate = Candidate::new(settings, identity::fresh(), tenure.clock().now());
         let last = candidate.standing();
-        Self { candidate, leases, tenure, last }
+        Self { candidate, leases, tenure, last, write_timeout }
     }
 
     /// How it stands, for everybody.
@@ -44,19 +55,19 @@ impl Election {
     }
 
     /// Runs until `stop`, then gives the Lease back, so that nobody has to wait for it to run out.
-    pub async fn run(mut self, stop: impl Future<Output = ()> + Send) {
+    pub async fn run(mut self, stop: impl Future<Output = Leaving> + Send) {
         let mut stop = std::pin::pin!(stop);
-        loop {
+        let leaving = loop {
             let (now, wall) = (self.now(), Timestamp::now());
             self.candidate.note_time(now, identity::fresh);
             self.publish();
             let next = self.candidate.next(now, wall);
             tokio::select! {
-                () = &mut stop => break,
+                leaving = &mut stop => break leaving,
                 () = self.take(next) => {}
             }
-        }
-        self.release().await;
+        };
+        self.release(leaving).await;
     }
 
     async fn take(&mut self, step: Step) {
@@ -113,9 +124,14 @@ impl Election {
     }
 
     /// A renewal may have been under way when we were stopped: what it left is what is given back.
-    async fn release(&mut self) {
-        let held = self.candidate.release(Timestamp::now());
+    async fn release(&mut self, leaving: Leaving) {
+        // From here on the fence lets no write out.
         self.tenure.publish(Standing::Following { leader: None });
+        if leaving == Leaving::Broken {
+            // What has left already, the API server gives up within this time. The Lease is ours until then, or runs out.
+            sleep(self.write_timeout).await;
+        }
+        let held = self.candidate.release(Timestamp::now());
         let Some(mut lease) = held else { return };
         for _ in 0..RELEASES_MAX {
             match self.leases.replace(&lease).await {

@@ -4,14 +4,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
 /// Enough to see whether the same thing happens again and again; the oldest goes.
 const FILES_MAX: usize = 8;
-/// What fails may fail at every turn: one journal tells as much as a thousand.
-const PAUSE: Duration = Duration::from_mins(1);
 
 const PREFIX: &str = "journal-";
 const SUFFIX: &str = ".jsonl.gz";
@@ -21,26 +18,15 @@ const UNFINISHED: &str = "unfinished";
 #[derive(Debug)]
 pub(crate) struct Files {
     folder: PathBuf,
-    last: Option<Instant>,
 }
 
 impl Files {
     pub fn new(folder: PathBuf) -> Self {
-        Self { folder, last: None }
+        Self { folder }
     }
 
-    /// Writes a journal, unless one was written a moment ago.
-    pub fn save(
-        &mut self,
-        parts: &[Arc<[u8]>],
-        why: &str,
-        now: (Instant, Timestamp),
-    ) -> io::Result<Option<PathBuf>> {
-        let (tick, time) = now;
-        if self.last.is_some_and(|last| tick.saturating_duration_since(last) < PAUSE) {
-            return Ok(None);
-        }
-        self.last = Some(tick);
+    /// Writes a journal. Where the folder is, this may take for ever.
+    pub fn save(&self, parts: &[Arc<[u8]>], why: &str, time: Timestamp) -> io::Result<PathBuf> {
         let name = format!("{PREFIX}{}-{why}{SUFFIX}", time.strftime("%Y%m%dT%H%M%SZ"));
         let path = self.folder.join(name);
         fs::create_dir_all(&self.folder)?;
@@ -53,7 +39,7 @@ impl Files {
         file.sync_all()?;
         fs::rename(&unfinished, &path)?;
         self.drop_the_oldest()?;
-        Ok(Some(path))
+        Ok(path)
     }
 
     /// By their names, which begin with the time.
@@ -82,22 +68,17 @@ fn create(path: &Path) -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
-    fn the_last_few_are_kept_and_not_one_after_the_other() {
+    fn the_last_few_are_kept() {
         let folder = tempfile::tempdir().unwrap();
-        let mut files = Files::new(folder.path().join("journals"));
-        let (start, part) = (Instant::now(), [Arc::from(*b"x")]);
-        let mut save = |minutes: u64, seconds: u64| {
-            let passed = Duration::from_secs(minutes * 60 + seconds);
-            let time = Timestamp::UNIX_EPOCH.checked_add(passed).unwrap();
-            files.save(&part, "quarantine", (start + passed, time)).unwrap()
-        };
-        assert!(save(0, 0).is_some());
-        assert_eq!(save(0, 59), None, "too soon");
-        for minutes in 1..=10 {
-            assert!(save(minutes, 0).is_some());
+        let files = Files::new(folder.path().join("journals"));
+        for minutes in 0..=10 {
+            let time = Timestamp::UNIX_EPOCH.checked_add(Duration::from_mins(minutes)).unwrap();
+            files.save(&[Arc::from(*b"x")], "quarantine", time).unwrap();
         }
         let names = fs::read_dir(folder.path().join("journals")).unwrap();
         let mut names: Vec<_> = names.map(|it| it.unwrap().file_name()).collect();

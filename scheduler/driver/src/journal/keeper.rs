@@ -3,23 +3,23 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Instant;
 
 use engine::Snapshot;
 use tokio::sync::{mpsc, oneshot};
-use tracing::{debug, error, warn};
+use tracing::{debug, error};
 
 use super::call::Entry;
-use super::files::Files;
 use super::lines::Head;
 use super::ring::{Ring, SEGMENT_BYTES_MAX};
+use super::writer::Writer;
 use crate::clock::wall_clock;
 
 /// Messages on their way to the keeper. To write a snapshot of 50,000 Pods takes it about a second, in which
-/// the loop goes on; beyond this, the loop waits.
+/// the loop goes on; beyond this, the loop waits: for a thread that counts and compresses and waits for nothing itself.
 const LAG_MAX: usize = 16;
 /// Requests for the journal that wait for the loop.
 const REQUESTS_MAX: usize = 4;
@@ -30,11 +30,13 @@ pub(crate) struct Settings {
     pub segment_bytes_max: usize,
     /// Where to write it when something goes wrong.
     pub folder: Option<PathBuf>,
+    /// How many could not be written there.
+    pub files_lost: Arc<AtomicU64>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { segment_bytes_max: SEGMENT_BYTES_MAX, folder: None }
+        Self { segment_bytes_max: SEGMENT_BYTES_MAX, folder: None, files_lost: Arc::default() }
     }
 }
 
@@ -115,7 +117,9 @@ impl Keeper {
 
 fn keep(settings: &Settings, receiver: &Receiver<Message>, is_full: &AtomicBool) -> io::Result<()> {
     let mut ring = Ring::new(settings.segment_bytes_max);
-    let mut files = settings.folder.clone().map(Files::new);
+    let lost = &settings.files_lost;
+    let files = settings.folder.clone().map(|folder| Writer::start(folder, lost.clone()));
+    let mut files = files.transpose()?;
     let mut asked_for = false;
     while let Ok(message) = receiver.recv() {
         match message {
@@ -139,19 +143,13 @@ fn keep(settings: &Settings, receiver: &Receiver<Message>, is_full: &AtomicBool)
     Ok(())
 }
 
-/// A file that cannot be written is told, and the journal goes on.
-fn save(ring: &Ring, files: Option<&mut Files>, alarm: Alarm) -> io::Result<()> {
+fn save(ring: &Ring, files: Option<&mut Writer>, alarm: Alarm) -> io::Result<()> {
     let why = alarm.name();
     let Some(files) = files else {
         error!(why, "GET /api/journal holds what led to this, for a while; --journal-dir keeps it");
         return Ok(());
     };
-    match files.save(&ring.parts()?, why, (Instant::now(), wall_clock())) {
-        Ok(Some(path)) => error!(why, path = %path.display(), "what led to this is written"),
-        Ok(None) => {}
-        Err(error) => warn!(why, %error, "the journal cannot be written to --journal-dir"),
-    }
-    Ok(())
+    files.save(|| ring.parts(), why, (Instant::now(), wall_clock()))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,7 +5,10 @@
 //!   driver ──▶ Recorded ──▶ engine
 //!                  │ batches of entries, and now and then a snapshot
 //!                  ▼
-//!               keeper (a thread) ──▶ ring: two segments ──▶ /api/journal, files
+//!               keeper (a thread) ──▶ ring: two segments ──▶ /api/journal
+//!                  │ when something goes wrong
+//!                  ▼
+//!               writer (a thread) ──▶ files
 //! ```
 //!
 //! A segment begins with a snapshot of the engine. When it is full the next one begins, and the one before the
@@ -20,6 +23,7 @@ mod replay;
 mod ring;
 #[cfg(test)]
 mod tests;
+mod writer;
 
 pub(crate) use keeper::{Dump, Settings};
 pub use keeper::{Journal, JournalError};

@@ -2,6 +2,8 @@
 
 use std::ops::Deref;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::{Engine, Event, Poll, Report, Work};
 use model::{Amount, Instant, ObjectRef};
@@ -21,6 +23,7 @@ pub(crate) struct Recorded {
     keeping: Keeping,
     pending: Vec<Entry>,
     woken_by_sweep: u64,
+    files_lost: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
@@ -42,7 +45,13 @@ impl Deref for Recorded {
 
 impl Recorded {
     pub fn new(engine: Engine, settings: Settings) -> Self {
-        Self { engine, keeping: Keeping::NotYet(settings), pending: Vec::new(), woken_by_sweep: 0 }
+        Self {
+            engine,
+            files_lost: settings.files_lost.clone(),
+            keeping: Keeping::NotYet(settings),
+            pending: Vec::new(),
+            woken_by_sweep: 0,
+        }
     }
 
     /// To be called before the engine has seen anything.
@@ -50,6 +59,11 @@ impl Recorded {
         if let Keeping::NotYet(settings) = &mut self.keeping {
             settings.folder = Some(folder);
         }
+    }
+
+    /// How many journals could not be written to the folder.
+    pub fn files_lost(&self) -> u64 {
+        self.files_lost.load(Ordering::Relaxed)
     }
 
     pub fn handle(&mut self, at: Instant, event: Event) {

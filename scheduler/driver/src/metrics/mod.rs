@@ -34,6 +34,7 @@ pub struct Metrics {
     quarantined: IntCounter,
     woken_by_sweep: IntCounter,
     reports_dropped: IntCounter,
+    journal_files_lost: IntCounter,
     tampering: IntCounterVec,
     pub(crate) turned_away: IntCounterVec,
     pub(crate) bind_seconds: Histogram,
@@ -69,6 +70,7 @@ impl Metrics {
                 "corridor_reports_dropped_total",
                 "Events about bound Pods that were dropped because more than --events-waiting-max waited.",
             )?,
+            journal_files_lost: journal_files_lost(&make)?,
             tampering: make.counters_of(
                 "corridor_tampering_total",
                 "Writes by somebody else to what only the scheduler writes: grant (result annotations of a Pod), placement (a Pod put on a Node by somebody else), leader (a Binding in the name of another leader, or its annotation), status, finalizer, intent, ticket (of our objects). All 0 from the start.",
@@ -150,10 +152,21 @@ impl Metrics {
         raise_to(&self.reports_dropped, stats.reports_dropped);
     }
 
+    pub(crate) fn publish_journal_files_lost(&self, lost: u64) {
+        raise_to(&self.journal_files_lost, lost);
+    }
+
     /// Who waits for what. `None`: another replica leads, and says it.
     pub(crate) fn publish_census(&self, census: Option<&Census>, clock: &Clock) {
         self.held.publish(census, &self.queues.unschedulable, clock);
     }
+}
+
+fn journal_files_lost(make: &Maker) -> Made<IntCounter> {
+    make.counter(
+        "corridor_journal_files_lost_total",
+        "Journals that were to be written to --journal-dir and were not: that failed, or the folder does not answer.",
+    )
 }
 
 fn writes(make: &Maker) -> Made<IntCounterVec> {

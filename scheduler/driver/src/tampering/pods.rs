@@ -69,7 +69,7 @@ impl PodGuard {
     pub fn sees(&mut self, pod: &WirePod, served: &Served, now: Instant) -> bool {
         let Some(uid) = pod.metadata.uid.as_deref().map(PodUid::new) else { return true };
         let is_ours = served.has(&pod.spec.scheduler_name);
-        if !is_ours || matches!(pod.status.phase.as_str(), "Succeeded" | "Failed") {
+        if !is_ours || pod.is_completed() {
             self.known.remove(&uid);
             return true;
         }

@@ -111,7 +111,7 @@ fn declared_end(wire: &WirePod) -> Option<DeclaredEnd> {
 
 fn assignment(wire: &WirePod, served: &Served) -> Option<Assignment> {
     let (spec, status) = (&wire.spec, &wire.status);
-    if matches!(status.phase.as_str(), "Succeeded" | "Failed") {
+    if wire.is_completed() {
         return Some(Assignment::Finished);
     }
     if !spec.node_name.is_empty() {

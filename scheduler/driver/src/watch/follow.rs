@@ -110,7 +110,7 @@ where
     }
 
     async fn send(&self, ask: &Ask) -> Result<Response<Body>, (Break, String)> {
-        let path = format!("{}?{}", K::url_path(&(), self.namespace), query(ask));
+        let path = format!("{}?{}", K::url_path(&(), self.namespace), query(ask, K::LISTED));
         asked::<K>(&self.client, &path).await.map_err(|unanswered| {
             let why = match (ask, unanswered.status) {
                 (_, Some(StatusCode::GONE)) => Break::TooOld,
@@ -248,19 +248,41 @@ fn gone<K>(object: Read<K>) -> News<K> {
     object.map_or_else(News::UnreadableGone, |object| News::Gone(Box::new(object)))
 }
 
-fn query(ask: &Ask) -> String {
+fn query(ask: &Ask, listed: Option<&str>) -> String {
     const WATCH: &str = "watch=true&allowWatchBookmarks=true";
+    let selected = listed.map(|fields| format!("&fieldSelector={fields}")).unwrap_or_default();
     match ask {
         // No resourceVersion, here and below: as of now, not as of some cache.
-        Ask::List => String::new(),
+        Ask::List => selected,
         Ask::Stream => format!(
             "{WATCH}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&\
-             timeoutSeconds={STREAM_SECONDS}"
+             timeoutSeconds={STREAM_SECONDS}{selected}"
         ),
-        Ask::Page { token: None } => format!("limit={PAGE_OBJECTS}"),
-        Ask::Page { token: Some(token) } => format!("limit={PAGE_OBJECTS}&continue={token}"),
+        Ask::Page { token: None } => format!("limit={PAGE_OBJECTS}{selected}"),
+        Ask::Page { token: Some(token) } => {
+            format!("limit={PAGE_OBJECTS}&continue={token}{selected}")
+        }
         Ask::Watch { from } => {
             format!("{WATCH}&timeoutSeconds={WATCH_SECONDS}&resourceVersion={from}")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{WireNode, WirePod};
+
+    #[test]
+    fn completed_pods_are_not_listed_and_a_watch_shows_how_one_completes() {
+        let lists = [Ask::List, Ask::Stream, Ask::Page { token: None }];
+        let watch = Ask::Watch { from: "7".to_owned() };
+        for ask in &lists {
+            let (pods, nodes) = (query(ask, WirePod::LISTED), query(ask, WireNode::LISTED));
+            let selector = "&fieldSelector=status.phase%21%3DSucceeded,status.phase%21%3DFailed";
+            assert!(pods.ends_with(selector), "{pods}");
+            assert!(!nodes.contains("fieldSelector"), "{nodes}");
+        }
+        assert!(!query(&watch, WirePod::LISTED).contains("fieldSelector"));
     }
 }

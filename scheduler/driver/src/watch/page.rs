@@ -1,11 +1,12 @@
-//! One question, and a page of a list as the answer to it.
+//! One question, and a list as the answer to it, or a page of one.
 
 use std::error::Error;
 use std::time::Duration;
 
+use futures::{Stream, StreamExt};
 use http::header::ACCEPT;
 use http::{Request, Response, StatusCode};
-use http_body_util::BodyExt;
+use http_body_util::{BodyDataStream, BodyExt};
 use kube::Client;
 use kube::client::Body;
 use tokio::time::timeout;
@@ -18,9 +19,6 @@ use crate::wire::Wire;
 
 /// An answer in which nothing comes for this long is given up.
 pub(super) const SILENCE_MAX: Duration = Duration::from_secs(28);
-
-/// So much of a page is read at a time.
-const CHUNK_BYTES: usize = 1 << 20;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -65,46 +63,102 @@ pub(super) async fn asked<K: Wire>(
     Err(Unanswered { status: Some(status), message: format!("{status}: {}", notice.message) })
 }
 
-/// A page of a list: what can be read of it.
-#[derive(Debug)]
-pub(crate) struct Page<K> {
-    pub objects: Vec<K>,
-    /// For the next one.
-    pub token: Option<String>,
+/// Objects that are handed over at a time.
+const BATCH_OBJECTS: usize = 500;
+
+/// A list, or a page of one, that is read while it comes.
+pub(crate) struct Listing<K, S = BodyDataStream<Body>> {
+    chunks: S,
+    reading: ListReading<K>,
+    end: Option<End>,
 }
 
-impl<K: Wire> Page<K> {
+impl<K: Wire> Listing<K> {
     pub async fn ask(client: &Client, path: &str) -> Result<Self, Unanswered> {
         let reply = asked::<K>(client, path).await?;
         let answer = Answer::to(&Ask::Page { token: None }, reply.headers());
-        match timeout(SILENCE_MAX, reply.into_body().collect()).await {
-            Ok(body) => Self::read(&body.map_err(failed)?.to_bytes(), answer),
-            Err(_) => Err(Unanswered::because(format!("not there within {SILENCE_MAX:?}"))),
+        let chunks = reply.into_body().into_data_stream();
+        Ok(Self { chunks, reading: ListReading::new(answer), end: None })
+    }
+}
+
+impl<K, S, B, E> Listing<K, S>
+where
+    K: Wire,
+    S: Stream<Item = Result<B, E>> + Unpin,
+    B: AsRef<[u8]>,
+    E: Error,
+{
+    /// Some more of its objects, those that can be read. None: that was all.
+    pub async fn next(&mut self) -> Result<Option<Vec<K>>, Unanswered> {
+        while self.end.is_none() && self.reading.objects.len() < BATCH_OBJECTS {
+            // Silence is bounded, and not the whole: how long that takes depends on how many there are.
+            let chunk = match timeout(SILENCE_MAX, self.chunks.next()).await {
+                Ok(chunk) => chunk.transpose().map_err(failed)?,
+                Err(_) => return Err(Unanswered::because(format!("silent for {SILENCE_MAX:?}"))),
+            };
+            self.end = match chunk {
+                Some(chunk) => self.reading.feed(chunk.as_ref())?,
+                None => Some(self.reading.end()?),
+            };
         }
+        let objects = std::mem::take(&mut self.reading.objects);
+        Ok((!objects.is_empty()).then_some(objects))
     }
 
-    /// No `answer`: it is written in JSON.
-    pub(super) fn read(body: &[u8], answer: Option<Answer<K>>) -> Result<Self, Unanswered> {
-        let Some(mut answer) = answer else {
-            let page = JsonPage::read(body).map_err(failed)?;
-            let objects = page.items().iter().filter_map(|raw| read(raw).ok()).collect();
-            return Ok(Self { objects, token: page.token().map(str::to_owned) });
+    /// For the next page, if there is one.
+    pub fn token(self) -> Option<String> {
+        self.end.and_then(|end| end.token)
+    }
+}
+
+/// It has come as a whole.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct End {
+    /// Where it goes on.
+    pub token: Option<String>,
+}
+
+/// What has come of a list so far.
+pub(super) struct ListReading<K> {
+    /// None: it is written in JSON, and read when it is there.
+    answer: Option<Answer<K>>,
+    body: Vec<u8>,
+    /// Those that can be read.
+    pub objects: Vec<K>,
+}
+
+impl<K: Wire> ListReading<K> {
+    pub fn new(answer: Option<Answer<K>>) -> Self {
+        Self { answer, body: Vec::new(), objects: Vec::new() }
+    }
+
+    pub fn feed(&mut self, chunk: &[u8]) -> Result<Option<End>, Unanswered> {
+        let Some(answer) = &mut self.answer else {
+            self.body.extend_from_slice(chunk);
+            return Ok(None);
         };
-        let mut objects = Vec::new();
-        // What was read of a page makes room for the rest: one may be longer than a piece of an answer may be.
-        for chunk in body.chunks(CHUNK_BYTES) {
-            answer.feed(chunk).map_err(failed)?;
-            while let Some(told) = answer.next() {
-                match told.map_err(Unanswered::because)? {
-                    Told::Seen(object) => objects.extend(object.ok()),
-                    Told::ListEnds { token, .. } => return Ok(Self { objects, token }),
-                    Told::Gone(_) | Told::Bookmark(_) | Told::Error(_) => {
-                        return Err(Unanswered::because("no list"));
-                    }
+        answer.feed(chunk).map_err(failed)?;
+        while let Some(told) = answer.next() {
+            match told.map_err(Unanswered::because)? {
+                Told::Seen(object) => self.objects.extend(object.ok()),
+                Told::ListEnds { token, .. } => return Ok(Some(End { token })),
+                Told::Gone(_) | Told::Bookmark(_) | Told::Error(_) => {
+                    return Err(Unanswered::because("no list"));
                 }
             }
         }
-        Err(Unanswered::because("the list has no end"))
+        Ok(None)
+    }
+
+    /// Nothing more comes.
+    pub fn end(&mut self) -> Result<End, Unanswered> {
+        if self.answer.is_some() {
+            return Err(Unanswered::because("the list has no end"));
+        }
+        let page = JsonPage::read(&self.body).map_err(failed)?;
+        self.objects.extend(page.items().iter().filter_map(|raw| read(raw).ok()));
+        Ok(End { token: page.token().map(str::to_owned) })
     }
 }
 
@@ -117,8 +171,38 @@ mod tests {
     fn in_json_what_can_be_read_and_where_it_goes_on() {
         let body = br#"{"metadata":{"continue":"t"},"items":[
             {"metadata":{"name":"p"},"spec":{"containers":[]}}, {"metadata":{"name":7}}]}"#;
-        let page = Page::<WirePod>::read(body, None).unwrap();
-        assert_eq!((page.objects.len(), page.token.as_deref()), (1, Some("t")));
-        assert!(Page::<WirePod>::read(b"{", None).is_err());
+        let mut reading = ListReading::<WirePod>::new(None);
+        for chunk in body.chunks(11) {
+            assert_eq!(reading.feed(chunk).unwrap(), None);
+        }
+        assert_eq!(reading.end().unwrap().token.as_deref(), Some("t"));
+        assert_eq!(reading.objects.len(), 1);
+        let mut cut = ListReading::<WirePod>::new(None);
+        cut.feed(b"{").unwrap();
+        assert!(cut.end().is_err());
+    }
+
+    /// One that comes in five parts, each after this long.
+    async fn read_slowly(pause: Duration) -> Result<usize, Unanswered> {
+        let body = br#"{"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}"#;
+        let parts = futures::stream::iter(body.chunks(body.len().div_ceil(5))).then(async |part| {
+            tokio::time::sleep(pause).await;
+            Ok::<_, std::io::Error>(part)
+        });
+        let reading = ListReading::<WirePod>::new(None);
+        let mut listing = Listing { chunks: Box::pin(parts), reading, end: None };
+        let mut pods = 0;
+        while let Some(found) = listing.next().await? {
+            pods += found.len();
+        }
+        Ok(pods)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_may_take_long_while_something_comes() {
+        let a_little_less = SILENCE_MAX.saturating_sub(Duration::from_secs(1));
+        assert_eq!(read_slowly(a_little_less).await.unwrap(), 2, "four times as long, in all");
+        let silent = read_slowly(SILENCE_MAX * 2).await.unwrap_err().to_string();
+        assert_eq!(silent, "silent for 28s");
     }
 }

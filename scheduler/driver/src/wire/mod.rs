@@ -53,12 +53,19 @@ pub(crate) trait Wire:
 {
     /// None: JSON is asked for. Of CRDs there is nothing else.
     const FROM_PROTOBUF: Option<FromProtobuf<Self>> = None;
+    /// Selects by fields what is listed, as a parameter of a query. What is watched is not selected: of an object that
+    /// is not selected any more, the API server shows the version before, which does not say why.
+    const LISTED: Option<&'static str> = None;
 }
 
 pub(crate) type FromProtobuf<K> = fn(&[u8]) -> Result<K, prost::DecodeError>;
 
+/// As kube-scheduler selects: completed Pods use nothing, and stay until their owner is gone.
+pub(crate) const NOT_COMPLETED: &str = "status.phase%21%3DSucceeded,status.phase%21%3DFailed";
+
 impl Wire for WirePod {
     const FROM_PROTOBUF: Option<FromProtobuf<Self>> = Some(protobuf::pod);
+    const LISTED: Option<&'static str> = Some(NOT_COMPLETED);
 }
 
 impl Wire for WireNode {

@@ -20,6 +20,13 @@ pub(crate) struct WirePod {
     pub status: WirePodStatus,
 }
 
+impl WirePod {
+    /// It runs no more, and never will again.
+    pub fn is_completed(&self) -> bool {
+        matches!(self.status.phase.as_str(), "Succeeded" | "Failed")
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WirePodSpec {

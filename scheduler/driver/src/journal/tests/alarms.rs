@@ -1,6 +1,7 @@
 //! What goes wrong is written down.
 
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,12 +21,19 @@ fn spoiled(chaos: &Chaos, spoil: impl FnOnce(&mut Value)) -> Engine {
     Engine::restore(serde_json::from_value(snapshot).unwrap())
 }
 
-/// The only file in the folder: why it was written, and what it shows.
+/// The only file in the folder, once it is whole: why it was written, and what it shows.
 fn written_in(folder: &Path) -> (String, Replayed) {
-    let written: Vec<_> = std::fs::read_dir(folder).unwrap().map(Result::unwrap).collect();
-    let [file] = written.as_slice() else { panic!("{written:?}") };
-    let name = file.file_name().to_string_lossy().into_owned();
-    (name, identical(&std::fs::read(file.path()).unwrap()))
+    loop {
+        let written: Vec<_> = std::fs::read_dir(folder).unwrap().map(Result::unwrap).collect();
+        let names = written.iter().map(|file| file.file_name().to_string_lossy().into_owned());
+        match names.collect::<Vec<_>>().as_slice() {
+            [name] if name != "unfinished" => {
+                return (name.clone(), identical(&std::fs::read(folder.join(name)).unwrap()));
+            }
+            [] | [_] => std::thread::yield_now(),
+            several => panic!("{several:?}"),
+        }
+    }
 }
 
 /// Two Pods that were granted more than can be counted: the sum is wrong when both are gone. No annotation
@@ -57,7 +65,6 @@ fn a_failure_of_the_engine_writes_a_journal_that_shows_it() {
     for number in 100..200 {
         chaos.step(number);
     }
-    // Answered when the file is written: the keeper does one thing after the other.
     let journal = chaos.journal();
     let (name, replayed) = written_in(folder.path());
     assert!(name.ends_with("-quarantine.jsonl.gz"), "{name}");
@@ -110,4 +117,31 @@ fn a_wake_up_that_was_lost_writes_a_journal() {
     let (name, replayed) = written_in(folder.path());
     assert!(name.ends_with("-lost-wake-up.jsonl.gz"), "{name}");
     assert_eq!(replayed.engine.stats().woken_by_sweep, 1);
+}
+
+/// A named pipe that is not read from stands for a folder whose server is gone: to open a file there takes for ever.
+#[test]
+fn a_folder_that_hangs_costs_its_files_and_neither_decisions_nor_the_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("unfinished");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut chaos = Chaos::new(Settings::default());
+    let engine = spoiled(&chaos, |_| ());
+    chaos.engine = Recorded::new(engine, Settings::default());
+    chaos.engine.keep_files_in(folder.path().to_owned());
+    chaos.step(0);
+    break_the_ledger(&mut chaos);
+    // More entries than may be on their way to the keeper at once.
+    for _ in 0..10_000 {
+        chaos.backends_speak();
+    }
+    let before = chaos.bound;
+    for number in 1..100 {
+        chaos.step(number);
+    }
+    assert!(chaos.bound > before, "nothing was decided");
+    let journal = chaos.journal();
+    assert!(identical(&journal).calls > 0, "the journal can be asked for");
+    // The pipe is read: the writer goes on.
+    std::fs::read(&pipe).unwrap();
 }

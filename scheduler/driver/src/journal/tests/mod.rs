@@ -50,7 +50,7 @@ fn a_chaotic_run_replays_to_identical_decisions() {
 #[test]
 fn old_segments_go_and_what_is_left_is_whole() {
     let segment_bytes_max = 10_000;
-    let mut chaos = Chaos::new(Settings { segment_bytes_max, folder: None });
+    let mut chaos = Chaos::new(Settings { segment_bytes_max, ..Settings::default() });
     let (mut longest, mut starts) = (0, BTreeSet::new());
     for number in 0..600 {
         chaos.step(number);
