@@ -13,10 +13,10 @@ use crate::event::{Event, Kind};
 use crate::ledger::Ledger;
 use crate::line::{Bypass, WakeAside};
 use crate::objects::Objects;
-use crate::placing::Placing;
+use crate::placing::{CacheLimit, Placing};
 use crate::preempt::{Evictions, ForeignNominations};
 use crate::profile::Profiles;
-use crate::queue::{ActiveQueue, BackoffQueue, Parked};
+use crate::queue::{ActiveQueue, BackoffQueue, ParkKey, Parked};
 use crate::record::Stage;
 use crate::records::Records;
 use crate::rejection::{Rejection, WakeOn};
@@ -25,6 +25,7 @@ use crate::rng::Rng;
 use crate::stats::Stats;
 use crate::tally::{QueuedBy, Tally};
 use crate::uses::Uses;
+use crate::wake::WakeIndex;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineConfig {
@@ -35,6 +36,8 @@ pub struct EngineConfig {
     pub quotas: Vec<Quota>,
     pub profiles: Profiles,
     pub events: EventQueue,
+    #[serde(default)]
+    pub cache: CacheLimit,
 }
 
 /// A soft limit of one namespace on each object: beyond it, its Pods stand behind the others.
@@ -62,10 +65,14 @@ pub struct Engine {
     pub(crate) active: ActiveQueue,
     pub(crate) backoff: BackoffQueue,
     pub(crate) parked: Parked,
+    /// The same, arranged so that those whom a change concerns are found quickly.
+    pub(crate) wake_index: WakeIndex,
     pub(crate) closed: ClosedNodes,
     pub(crate) evictions: Evictions,
     pub(crate) foreign: ForeignNominations,
     pub(crate) sweep_at: Instant,
+    /// The last kind of Pod that was looked at, while not all of them were.
+    pub(crate) sweep_after: Option<ParkKey>,
     pub(crate) reports: Reports,
     pub(crate) uses: Uses,
     /// Objects whose free bandwidth was kept for the head of their line, and the count of changes
@@ -89,13 +96,16 @@ const HELD_LOOKS_MAX: usize = 32;
 
 /// How often parked Pods are judged anew, in case an event was lost.
 pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
+/// Kinds of Pods that are judged in one go, and how long nothing else has to wait for the next.
+pub(crate) const SWEEP_SORTS_MAX: usize = 64;
+pub(crate) const SWEEP_PAUSE: Duration = Duration::from_millis(50);
 
 impl Engine {
     pub fn new(config: EngineConfig) -> Self {
         Self {
             now: Instant::START,
             cluster: Cluster::default(),
-            placing: Placing::default(),
+            placing: Placing::new(config.cache),
             pods: Records::default(),
             objects: Objects::default(),
             fresh: BTreeSet::new(),
@@ -103,10 +113,12 @@ impl Engine {
             active: ActiveQueue::default(),
             backoff: BackoffQueue::default(),
             parked: Parked::default(),
+            wake_index: WakeIndex::default(),
             closed: ClosedNodes::default(),
             evictions: Evictions::default(),
             foreign: ForeignNominations::default(),
             sweep_at: Instant::START,
+            sweep_after: None,
             reports: Reports::default(),
             uses: Uses::default(),
             kept: BTreeMap::new(),
@@ -272,8 +284,10 @@ impl Engine {
             Stage::Active => self.active.remove(order),
             Stage::Backoff => self.backoff.remove(uid),
             Stage::Parked => {
-                if let Some(kind) = record.parked_as.take() {
-                    self.parked.remove(&kind, order);
+                if let Some(kind) = record.parked_as.take()
+                    && self.parked.remove(&kind, order)
+                {
+                    self.wake_index.remove(&kind.plain());
                 }
             }
             Stage::InLine(object) | Stage::Aside(object) => {
@@ -318,6 +332,8 @@ impl Engine {
     fn park(&mut self, uid: &PodUid) {
         let Some(record) = self.pods.get(uid) else { return };
         let (kind, order) = (record.kind(), record.order);
+        let shape = self.placing.project(&kind.shape);
+        let kind = self.parked.shared(ParkKey { shape, ..kind });
         let new = if kind.nominated.is_none() || self.parked.has(&kind) {
             <(Chances, Prospect)>::default()
         } else {
@@ -329,7 +345,10 @@ impl Engine {
         if let Some(record) = self.pods.get_mut(uid) {
             record.parked_as = Some(Box::new(kind.clone()));
         }
-        self.parked.insert(kind, order, uid.clone(), new);
+        let sort = kind.plain();
+        if self.parked.insert(kind, order, uid.clone(), new) {
+            self.file(&sort);
+        }
     }
 
     /// The report on a held Pod as it stands now; none if there is nothing new to say.

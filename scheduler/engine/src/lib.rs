@@ -76,6 +76,7 @@ pub use opinion::{Candidate, NodeOpinion, Opinion};
 pub use oracle::{
     DefaultSpread, Plugin, ResourceWeight, Rules, ScoringStrategy, ShapePoint, SwitchedOff, Weights,
 };
+pub use placing::CacheLimit;
 pub use profile::{Profile, Profiles};
 pub use rejection::{
     Cause, Class, NodesRejection, ObjectRejection, ReasonCount, Rejection, WakeOn,

@@ -24,7 +24,8 @@ impl Engine {
         for record in &pods {
             self.cluster.remove_pod(&record.pod.uid);
         }
-        self.placing = Placing::of(&self.cluster, before.placing.seats().to_vec());
+        self.placing =
+            Placing::of(&self.cluster, before.placing.seats().to_vec(), self.config.cache);
         self.closed = before.closed;
         self.evictions = before.evictions;
         self.foreign = before.foreign;

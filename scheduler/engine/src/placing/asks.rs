@@ -99,6 +99,16 @@ impl Asks {
         self.quick.as_ref()
     }
 
+    /// Whether a [`Row`] tells whether a Node has room.
+    pub fn look_at_rows_only(&self) -> bool {
+        self.ports.is_empty() && self.room.as_ref().is_none_or(|room| room.scalars.is_empty())
+    }
+
+    /// What a Node must have: CPU, memory and storage, and others by name. `None`: the profile does not check.
+    pub fn room(&self) -> Option<([i64; 3], &[(Arc<str>, i64)])> {
+        self.room.as_ref().map(|room| (room.asked, room.scalars.as_slice()))
+    }
+
     /// How good the Node is, or that it has no room.
     pub fn score(&self, row: &Row, extras: &Extras) -> i16 {
         match &self.quick {
@@ -198,7 +208,7 @@ fn is_short(wanted: i64, has: i64, held: i64) -> bool {
 }
 
 impl Extras {
-    fn scalar(&self, name: &str) -> (i64, i64) {
+    pub fn scalar(&self, name: &str) -> (i64, i64) {
         let amount =
             |of: &std::collections::BTreeMap<Arc<str>, i64>| of.get(name).copied().unwrap_or(0);
         (amount(&self.allocatable), amount(&self.held))

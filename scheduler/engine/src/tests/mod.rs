@@ -4,6 +4,7 @@ mod binds;
 mod bundles;
 mod corridor_line;
 mod counts;
+mod kinds;
 mod nodes;
 mod placing;
 mod preemption;

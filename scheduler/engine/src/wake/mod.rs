@@ -1,6 +1,8 @@
 //! Who is tried again, and when: exactly those whom a change can help.
 
+mod index;
 mod parked;
+mod room;
 
 use model::{Amount, ObjectKind, ObjectRef, PodUid, Reservable};
 
@@ -9,6 +11,7 @@ use crate::ledger::Holding;
 use crate::line::{Waiting, WakeAside};
 use crate::record::Stage;
 
+pub(crate) use index::WakeIndex;
 pub(crate) use parked::Change;
 
 impl Engine {
