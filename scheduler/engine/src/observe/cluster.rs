@@ -76,13 +76,14 @@ impl Engine {
         let after = LabelSelector::of_labels(&selector);
         if self.cluster.services.get(&service) != Some(&selector) {
             let before = self.cluster.services.insert(service, selector);
-            self.selector_changed(before.as_ref().map(LabelSelector::of_labels), Some(after));
+            let before = before.as_ref().map(LabelSelector::of_labels);
+            self.selector_changed(before.as_ref(), Some(&after));
         }
     }
 
     pub(super) fn service_gone(&mut self, service: &ObjectKey) {
         if let Some(before) = self.cluster.services.remove(service) {
-            self.selector_changed(Some(LabelSelector::of_labels(&before)), None);
+            self.selector_changed(Some(&LabelSelector::of_labels(&before)), None);
         }
     }
 
@@ -95,18 +96,17 @@ impl Engine {
         let owner = (namespace, owner);
         if self.cluster.owners.get(&owner) != Some(&selector) {
             let before = self.cluster.owners.insert(owner, selector.clone());
-            self.selector_changed(before, Some(selector));
+            self.selector_changed(before.as_ref(), Some(&selector));
         }
     }
 
     pub(super) fn owner_gone(&mut self, namespace: Arc<str>, owner: Owner) {
         if let Some(before) = self.cluster.owners.remove(&(namespace, owner)) {
-            self.selector_changed(Some(before), None);
+            self.selector_changed(Some(&before), None);
         }
     }
 
-    fn selector_changed(&mut self, before: Option<LabelSelector>, after: Option<LabelSelector>) {
-        let (before, after) = (before.as_ref(), after.as_ref());
+    fn selector_changed(&mut self, before: Option<&LabelSelector>, after: Option<&LabelSelector>) {
         self.cluster_changed(Change::Selectors { before, after });
     }
 }

@@ -22,10 +22,10 @@ pub(super) struct Asks {
 }
 
 #[derive(Debug)]
-struct Room {
-    asked: [i64; 3],
+pub(super) struct Room {
+    pub asked: [i64; 3],
     /// The others, that must be there.
-    scalars: Vec<(Arc<str>, i64)>,
+    pub scalars: Vec<(Arc<str>, i64)>,
 }
 
 #[derive(Debug)]
@@ -104,9 +104,9 @@ impl Asks {
         self.ports.is_empty() && self.room.as_ref().is_none_or(|room| room.scalars.is_empty())
     }
 
-    /// What a Node must have: CPU, memory and storage, and others by name. `None`: the profile does not check.
-    pub fn room(&self) -> Option<([i64; 3], &[(Arc<str>, i64)])> {
-        self.room.as_ref().map(|room| (room.asked, room.scalars.as_slice()))
+    /// What a Node must have. `None`: the profile does not check.
+    pub fn room(&self) -> Option<&Room> {
+        self.room.as_ref()
     }
 
     /// How good the Node is, or that it has no room.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::asks::Asks;
+use super::asks::{Asks, Room};
 use super::kinds::{Kind, KindKey};
 use super::rows::{Extras, Row};
 use super::standing::Basis;
@@ -46,7 +46,7 @@ impl Placing {
 
 impl Kind {
     fn shortage(&self, basis: Basis<'_>, level: i32) -> Shortage {
-        let Some((asked, scalars)) = self.asks.room() else { return UNKNOWN };
+        let Some(Room { asked, scalars }) = self.asks.room() else { return UNKNOWN };
         let rows = &basis.ground.rows;
         let mut lacks = vec![0_usize; 4 + scalars.len()];
         let mut has_room = false;
@@ -63,14 +63,14 @@ impl Kind {
                 (Lacking::Scalar(name.clone()), *amount)
             }
         };
-        Shortage { asked, lacking, amount, has_room }
+        Shortage { asked: *asked, lacking, amount, has_room }
     }
 }
 
 impl Asks {
     /// Counts what the Node does not have, were there no Pods below `level`; returns whether it has all.
     fn lacks(&self, row: &Row, extras: &Extras, level: i32, lacks: &mut [usize]) -> bool {
-        let Some((asked, scalars)) = self.room() else { return true };
+        let Some(Room { asked, scalars }) = self.room() else { return true };
         // How much they hold is not looked up: to suppose that it is everything is enough here.
         let is_emptied = level > row.lowest_priority || row.is_extreme();
         let is_short = |wanted: i64, has: i64, held: i64| {
@@ -81,8 +81,8 @@ impl Asks {
             lacks[index] += usize::from(is_lacking);
             has_all &= !is_lacking;
         };
-        for index in 0..3 {
-            count(index, is_short(asked[index], row.allocatable[index], row.held[index]));
+        for (index, asked) in asked.iter().enumerate() {
+            count(index, is_short(*asked, row.allocatable[index], row.held[index]));
         }
         count(3, is_short(1, row.pods_max, row.pods));
         for (index, (name, wanted)) in scalars.iter().enumerate() {

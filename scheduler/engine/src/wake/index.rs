@@ -69,8 +69,8 @@ impl WakeIndex {
         if id == self.sorts.len() {
             self.sorts.push(None);
         }
-        let shelf = (level, shortage.lacking.clone());
-        self.filters[filter].by_amount.entry(shelf).or_default().insert((shortage.amount, id));
+        let place = (level, shortage.lacking.clone());
+        self.filters[filter].by_amount.entry(place).or_default().insert((shortage.amount, id));
         let filed = Filed { key: key.clone(), filter, level, shortage, is_local };
         self.ids.insert(key.clone(), id);
         if was_hopeful {
@@ -96,12 +96,12 @@ impl WakeIndex {
             }
         }
         let Filed { filter, level, shortage, .. } = filed;
-        let shelf = (level, shortage.lacking);
+        let place = (level, shortage.lacking);
         let shelves = &mut self.filters[filter].by_amount;
-        if let Some(sorts) = shelves.get_mut(&shelf) {
+        if let Some(sorts) = shelves.get_mut(&place) {
             sorts.remove(&(shortage.amount, id));
             if sorts.is_empty() {
-                shelves.remove(&shelf);
+                shelves.remove(&place);
             }
         }
         if shelves.is_empty() {
