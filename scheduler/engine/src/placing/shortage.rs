@@ -7,7 +7,7 @@ use super::asks::{Asks, Room};
 use super::kinds::{Kind, KindKey};
 use super::rows::{Extras, Row};
 use super::standing::Basis;
-use super::{Placing, View};
+use super::{Placing, View, few_named};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shortage {
@@ -38,6 +38,9 @@ const UNKNOWN: Shortage =
 impl Placing {
     /// Pods below `level` do not count.
     pub fn shortage(&mut self, view: View<'_>, key: &KindKey, level: i32) -> Shortage {
+        if few_named(view.rules, key).is_some() {
+            return UNKNOWN;
+        }
         let Some(id) = self.ready(view, key) else { return UNKNOWN };
         let Some(kind) = self.kinds.get(id) else { return UNKNOWN };
         kind.shortage(Basis { view, ground: &self.ground, of: self.statics.of(kind.of) }, level)

@@ -62,6 +62,10 @@ pub(crate) fn level(rules: &Rules, sort: &ParkKey) -> i32 {
 impl WakeIndex {
     /// Files a sort anew.
     pub fn file(&mut self, key: &ParkKey, level: i32, is_local: bool, shortage: Shortage) {
+        let known = self.ids.get(key).and_then(|id| self.sorts[*id].as_ref());
+        if known.is_some_and(|it| it.level == level && it.shortage == shortage) {
+            return;
+        }
         let was_hopeful = self.ids.get(key).is_some_and(|id| self.hopeful.contains(id));
         self.remove(key);
         let filter = self.filter_of(key);

@@ -5,10 +5,10 @@
 use std::collections::BTreeSet;
 
 use model::{
-    ClusterPod, LabelSelector, Labels, NodeName, ObjectRef, PodAffinityTerm, PodUid,
+    ClusterPod, LabelSelector, Labels, NodeName, NodeSelector, ObjectRef, PodAffinityTerm, PodUid,
     WhenUnsatisfiable,
 };
-use oracle::{Chances, DefaultSpread, Prospect, Rules};
+use oracle::{Chances, DefaultSpread, Plugin, Prospect, Rules};
 
 use super::index::level;
 use crate::engine::{Engine, SWEEP_INTERVAL, SWEEP_PAUSE, SWEEP_SORTS_MAX};
@@ -221,7 +221,8 @@ impl Engine {
         }
         self.file(sort);
         if self.wake_index.has_room(sort) {
-            self.stats.woken_by_sweep += self.judge(sort, &Scope::Everywhere);
+            let scope = scope_of(self.rules_of(&sort.profile), sort);
+            self.stats.woken_by_sweep += self.judge(sort, &scope);
         }
     }
 
@@ -353,6 +354,13 @@ impl Engine {
         }
         self.wake(&pod);
     }
+}
+
+/// Where a Pod of this sort can have a chance at all: a DaemonSet's Pod names its Node.
+fn scope_of(rules: &Rules, sort: &ParkKey) -> Scope {
+    let required = sort.shape.node_affinity.required.as_ref();
+    let named = required.filter(|_| rules.filters_by(Plugin::NodeAffinity));
+    named.and_then(NodeSelector::named_nodes).map_or(Scope::Everywhere, Scope::Nodes)
 }
 
 /// The Nodes that are something else than before.

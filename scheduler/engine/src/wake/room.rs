@@ -8,35 +8,31 @@ use oracle::Cluster;
 use crate::placing::{Lacking, is_extreme, three};
 
 pub(super) struct Rooms<'a> {
+    cluster: &'a Cluster,
     node: &'a ClusterNode,
-    pods: Vec<&'a ClusterPod>,
-    /// Sums could stop at the largest number: then everything is supposed to fit.
-    is_extreme: bool,
     known: BTreeMap<i32, Room<'a>>,
 }
 
-#[derive(Clone)]
 pub(super) struct Room<'a> {
     node: &'a ClusterNode,
     standard: [i64; 3],
     places: i64,
     staying: Vec<&'a ClusterPod>,
+    /// Sums could stop at the largest number: then everything is supposed to fit.
     is_extreme: bool,
 }
 
 impl<'a> Rooms<'a> {
     pub fn on(cluster: &'a Cluster, node: &'a ClusterNode) -> Self {
-        let pods: Vec<&ClusterPod> = cluster.pods_on(&node.node.name).collect();
-        let is_extreme = pods.iter().any(|pod| is_extreme(pod));
-        Self { node, pods, is_extreme, known: BTreeMap::new() }
+        Self { cluster, node, known: BTreeMap::new() }
     }
 
     /// Beside Pods of this priority and above.
     pub fn above(&mut self, level: i32) -> &Room<'a> {
-        let Self { node, pods, is_extreme, known } = self;
+        let Self { cluster, node, known } = self;
         known.entry(level).or_insert_with(|| {
-            let staying: Vec<_> =
-                pods.iter().copied().filter(|pod| pod.priority >= level).collect();
+            let pods = cluster.pods_on(&node.node.name);
+            let staying: Vec<_> = pods.filter(|pod| pod.priority >= level).collect();
             let mut standard = three(&node.node.allocatable);
             for pod in &staying {
                 for (free, held) in standard.iter_mut().zip(three(&pod.requests.held)) {
@@ -45,7 +41,8 @@ impl<'a> Rooms<'a> {
             }
             let count = i64::try_from(staying.len()).unwrap_or(i64::MAX);
             let places = node.node.pods_max.saturating_sub(count);
-            Room { node, standard, places, staying, is_extreme: *is_extreme }
+            let is_extreme = cluster.pods_on(&node.node.name).any(is_extreme);
+            Room { node, standard, places, staying, is_extreme }
         })
     }
 }
