@@ -34,6 +34,10 @@ fn a_small_race_shows_every_figure() {
         assert_eq!(report["contestants"][index]["contestant"], *who);
         let mut figures =
             vec!["podsPerSecond", "cpuSeconds", "peakMib", "apiServerCpuSeconds", "cpuMsPerPod"];
+        figures.push("cpuMsPerPodUnderWay");
+        if *who == "corridor-scheduler" {
+            figures.push("decisionP99Ms");
+        }
         if *who != "bind-only" {
             figures.extend(["podsPerSecondWithEvents", "steadyP50Ms", "steadyP99Ms"]);
         }

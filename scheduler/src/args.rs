@@ -99,6 +99,12 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = EventQueue::default().waiting_max)]
     pub events_waiting_max: usize,
 
+    /// What may be remembered of nodes for kinds of Pods, in MiB. What is more is forgotten, by what it takes and what
+    /// it costs to find out again: that takes time, and changes no decision. Default: an eighth of the memory that the
+    /// process may use, by the limit of its cgroup or else the machine's, and 16 at least.
+    #[arg(long, value_name = "N")]
+    pub cache_mib_max: Option<u64>,
+
     /// The `cluster` label of metrics.
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub cluster_name: String,

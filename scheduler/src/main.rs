@@ -10,6 +10,7 @@ mod daemons;
 mod demo;
 mod http;
 mod logging;
+mod memory;
 mod own_thread;
 #[cfg(test)]
 mod reference;

@@ -27,6 +27,7 @@ use crate::configuration::{
     Configuration, ConfigurationError, Known, Listeners, Live, LiveError, Reloads,
 };
 use crate::http::{self, HttpsError, Status};
+use crate::memory::cache_limit;
 use crate::own_thread::OwnThread;
 use crate::{BAD_CONFIGURATION, FAILURE, account, shadow, stop};
 
@@ -259,7 +260,8 @@ pub async fn configure(
     access: &kube::Config,
 ) -> Result<(Configuration, Option<Live>), RunError> {
     let events = EventQueue { waiting_max: args.events_waiting_max };
-    let known = Known { cluster_name: &args.cluster_name, seed: args.seed, events };
+    let cache = cache_limit(args.cache_mib_max);
+    let known = Known { cluster_name: &args.cluster_name, seed: args.seed, events, cache };
     let live = match &args.config_map {
         Some(name) => {
             let client = client::unfenced(access)?;

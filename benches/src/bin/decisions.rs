@@ -37,14 +37,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     writeln!(out, "{}\n{} Nodes, {} Pods, one core\n", Machine::here(), size.nodes, size.pods)?;
     writeln!(
         out,
-        "{:28}{:>14}{:>12}{:>14}{:>16}{:>12}{:>12}",
+        "{:28}{:>14}{:>12}{:>14}{:>16}{:>12}{:>12}{:>12}{:>12}{:>12}",
         "workload",
         "decisions/s",
         "attempts",
         "allocations",
         "peak MiB so far",
         "poll ms",
-        "event ms"
+        "event ms",
+        "p99 ms",
+        "ms each",
+        "ms in vain"
     )?;
     for name in chosen {
         let workload = Workload::load(&name)?.scaled(size);
@@ -55,13 +58,21 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     writeln!(out, "\nallocations: for each attempt, while the engine decides, in the second half")?;
-    writeln!(out, "poll, event: the longest turn of the engine, up to 64 attempts in one poll")?;
+    writeln!(
+        out,
+        "poll, event: the longest turn of the engine, up to 64 attempts in one poll; p99: of all polls"
+    )?;
+    writeln!(
+        out,
+        "each: all time for one measured Pod; in vain: for one that waits, tried before those came"
+    )?;
     Ok(())
 }
 
 /// The clock runs while Pods are placed: each decision, its outcome and the watch's word of it.
 fn placed(workload: &Workload) -> Result<String, Box<dyn Error>> {
     let mut arena = Arena::new(workload)?;
+    let in_vain = arena.let_others_wait();
     arena.fill_line();
     let pods = arena.measured();
     let began = Instant::now();
@@ -70,7 +81,7 @@ fn placed(workload: &Workload) -> Result<String, Box<dyn Error>> {
     let warm = arena.place_counting(pods - pods / 2, allocations::so_far)?;
     let seconds = began.elapsed().as_secs_f64();
     Ok(format!(
-        "{:28}{:>14.0}{:>12}{:>14.1}{:>16}{:>12.2}{:>12.2}",
+        "{:28}{:>14.0}{:>12}{:>14.1}{:>16}{:>12.2}{:>12.2}{:>12.3}{:>12.4}{:>12.3}",
         workload.name,
         ratio(pods, seconds),
         warm.attempts,
@@ -78,6 +89,9 @@ fn placed(workload: &Workload) -> Result<String, Box<dyn Error>> {
         peak_resident_kib(std::process::id())? >> 10,
         cold.longest_poll.max(warm.longest_poll).as_secs_f64() * 1e3,
         cold.longest_event.max(warm.longest_event).as_secs_f64() * 1e3,
+        warm.poll_p99.as_secs_f64() * 1e3,
+        warm.for_each.as_secs_f64() * 1e3,
+        in_vain.as_secs_f64() * 1e3,
     ))
 }
 

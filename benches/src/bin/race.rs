@@ -21,9 +21,9 @@ use serde::Serialize;
 struct Options {
     #[command(subcommand)]
     part: Option<Part>,
-    /// A name from `benches/workloads/`, or a path.
+    /// A name from `benches/workloads/`, or a path. May be given several times: one race after the other.
     #[arg(long, default_value = "basic")]
-    workload: String,
+    workload: Vec<String>,
     /// Another number of Nodes than the workload has.
     #[arg(long)]
     nodes: Option<usize>,
@@ -103,17 +103,21 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
 }
 
 async fn run_race(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
-    let workload = Workload::load(&options.workload)?;
-    let own = workload.size();
-    let size =
-        Size { nodes: options.nodes.unwrap_or(own.nodes), pods: options.pods.unwrap_or(own.pods) };
-    let workload = if size == own { workload } else { workload.scaled(size) };
-    let steady = Duration::from_secs(options.steady_seconds);
-    let with_kube_scheduler = !options.without_kube_scheduler;
-    let plan = Plan { rounds: options.rounds, steady, with_kube_scheduler };
-    let report = race::run(workload, plan).await?;
-    show(&report, options)?;
-    Ok(if report.checks.all_hold() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let mut all_hold = true;
+    for name in &options.workload {
+        let workload = Workload::load(name)?;
+        let own = workload.size();
+        let (nodes, pods) = (options.nodes.unwrap_or(own.nodes), options.pods.unwrap_or(own.pods));
+        let size = Size { nodes, pods };
+        let workload = if size == own { workload } else { workload.scaled(size) };
+        let steady = Duration::from_secs(options.steady_seconds);
+        let with_kube_scheduler = !options.without_kube_scheduler;
+        let plan = Plan { rounds: options.rounds, steady, with_kube_scheduler };
+        let report = race::run(workload, plan).await?;
+        show(&report, options)?;
+        all_hold &= report.checks.all_hold();
+    }
+    Ok(if all_hold { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn show(report: &Report, options: &Options) -> Result<(), Box<dyn Error>> {

@@ -50,6 +50,9 @@ pub struct Placed {
     /// The longest turn in which the engine decided, and the longest in which it took in an event.
     pub longest_poll: Duration,
     pub longest_event: Duration,
+    /// The 99th percentile of turns in which a Pod was decided upon, and of all time spent in the engine for each bound Pod.
+    pub poll_p99: Duration,
+    pub for_each: Duration,
 }
 
 impl Arena {
@@ -112,11 +115,14 @@ impl Arena {
         let before = self.attempts();
         self.longest_event = Duration::ZERO;
         let mut longest_poll = Duration::ZERO;
+        let mut polls: Vec<Duration> = Vec::new();
+        let all_began = std::time::Instant::now();
         let (mut bound, mut idle, mut allocations_in_poll) = (0, 0, 0);
         while bound < wanted {
             let allocated = allocations();
             let began = std::time::Instant::now();
             let poll = self.engine.poll(self.now, WORK);
+            polls.push(began.elapsed());
             longest_poll = longest_poll.max(began.elapsed());
             allocations_in_poll += allocations() - allocated;
             match poll {
@@ -137,13 +143,31 @@ impl Arena {
             }
             self.act_on_reports();
         }
+        // Before the figures are sorted: that is not the engine's time.
+        let for_each = all_began.elapsed() / u32::try_from(wanted.max(1)).unwrap_or(u32::MAX);
+        polls.sort_unstable();
+        let poll_p99 = polls.get(polls.len() * 99 / 100).copied().unwrap_or_default();
         Ok(Placed {
             bound,
             attempts: self.attempts() - before,
             allocations_in_poll,
             longest_poll,
             longest_event: self.longest_event,
+            poll_p99,
+            for_each,
         })
+    }
+
+    /// Lets the engine try all that cannot be placed, so that they wait beside the measured Pods; returns how long each
+    /// took.
+    pub fn let_others_wait(&mut self) -> Duration {
+        let (before, began) = (self.attempts(), std::time::Instant::now());
+        while self.engine.poll(self.now, WORK) == Poll::Yield {
+            self.act_on_reports();
+        }
+        self.act_on_reports();
+        let attempts = u32::try_from(self.attempts() - before).unwrap_or(u32::MAX);
+        began.elapsed() / attempts.max(1)
     }
 
     /// The Pod that holds the whole floor of the first Corridor ends while the Corridor is below it; then the

@@ -10,6 +10,7 @@ use tokio::time::sleep;
 
 use super::contestant::{Contestant, Running};
 use super::course::Course;
+use super::histogram::percentile;
 use super::sightings::{Seen, Sightings, Span};
 use super::steady::Steady;
 
@@ -22,6 +23,9 @@ const POLL_EVERY: Duration = Duration::from_millis(20);
 const NO_BIND_MAX: Duration = Duration::from_mins(2);
 /// Events that have not come by then are not on their way.
 const NO_EVENT_MAX: Duration = Duration::from_secs(5);
+
+/// How long decisions took.
+const DECISION_SECONDS: &str = "scheduler_scheduling_algorithm_duration_seconds";
 
 /// What one contestant did in one round.
 #[derive(Debug, Clone, Serialize)]
@@ -42,6 +46,8 @@ pub struct Drained {
     /// User and system time, from its start until its last Event was written.
     pub cpu_seconds: f64,
     pub cpu_seconds_until_first_bind: f64,
+    /// The 99th percentile of the time of one decision, if it tells: the upper end of its bucket.
+    pub decision_p99_ms: Option<f64>,
     pub peak_mib: f64,
     pub api_server_cpu_seconds: f64,
     pub etcd_cpu_seconds: f64,
@@ -80,6 +86,7 @@ pub async fn drain(
     let (binds, told, moved) =
         sightings.look(|seen| (seen.bound_span(), seen.events_span(), seen.moved.clone()))?;
     ensure_bound_once(contestant, &moved)?;
+    let scraped = running.metrics().await?;
     let drained = Drained {
         round,
         contestant,
@@ -88,11 +95,8 @@ pub async fn drain(
         pods_per_second_with_events: (events > 0)
             .then(|| rate(bound, binds.first, last_of(binds, told))),
         events,
-        reports_dropped: metrics::sum(
-            &running.metrics().await?,
-            "corridor_reports_dropped_total",
-            &[],
-        ),
+        reports_dropped: metrics::sum(&scraped, "corridor_reports_dropped_total", &[]),
+        decision_p99_ms: percentile(&scraped, DECISION_SECONDS, 0.99).map(|seconds| seconds * 1e3),
         seconds_from_start_to_first_bind: since(started, binds.first),
         seconds_from_start_to_last_bind: since(started, binds.last),
         cpu_seconds: cpu_seconds(process)?,

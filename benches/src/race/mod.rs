@@ -7,6 +7,7 @@ mod chart;
 mod contestant;
 mod course;
 mod drain;
+mod histogram;
 mod report;
 mod sightings;
 mod spread;

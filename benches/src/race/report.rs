@@ -33,6 +33,9 @@ pub struct Standing {
     pub pods_per_second_with_events: Option<Spread>,
     pub cpu_seconds: Option<Spread>,
     pub cpu_ms_per_pod: Option<Spread>,
+    /// From the first bind on: without what was read, and tried in vain, before.
+    pub cpu_ms_per_pod_under_way: Option<Spread>,
+    pub decision_p99_ms: Option<Spread>,
     pub peak_mib: Option<Spread>,
     pub api_server_cpu_seconds: Option<Spread>,
     pub seconds_from_start_to_last_bind: Option<Spread>,
@@ -101,6 +104,8 @@ impl Standing {
             pods_per_second_with_events: spread(&|it| it.pods_per_second_with_events),
             cpu_seconds: spread(&|it| Some(it.cpu_seconds)),
             cpu_ms_per_pod: spread(&|it| Some(ms_per_pod(it))),
+            cpu_ms_per_pod_under_way: spread(&|it| Some(ms_per_pod_under_way(it))),
+            decision_p99_ms: spread(&|it| it.decision_p99_ms),
             peak_mib: spread(&|it| Some(it.peak_mib)),
             api_server_cpu_seconds: spread(&|it| Some(it.api_server_cpu_seconds)),
             seconds_from_start_to_last_bind: spread(&|it| Some(it.seconds_from_start_to_last_bind)),
@@ -115,6 +120,12 @@ impl Standing {
 #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
 fn ms_per_pod(drained: &Drained) -> f64 {
     drained.cpu_seconds * 1000.0 / drained.bound.max(1) as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+fn ms_per_pod_under_way(drained: &Drained) -> f64 {
+    let seconds = drained.cpu_seconds - drained.cpu_seconds_until_first_bind;
+    seconds * 1000.0 / drained.bound.max(1) as f64
 }
 
 impl Ratios {

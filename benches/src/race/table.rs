@@ -11,12 +11,14 @@ const WIDTH: usize = 32;
 /// A figure's name, how to read it, and its digits after the point.
 type Row = (&'static str, fn(&Standing) -> Option<Spread>, usize);
 
-const ROWS: [Row; 11] = [
+const ROWS: [Row; 13] = [
     ("Pods/s, last bind", |it| it.pods_per_second, 0),
     ("Pods/s, last Event", |it| it.pods_per_second_with_events, 0),
     ("start to last bind s", |it| it.seconds_from_start_to_last_bind, 1),
     ("CPU s", |it| it.cpu_seconds, 2),
     ("CPU ms per Pod", |it| it.cpu_ms_per_pod, 3),
+    ("  from first bind on", |it| it.cpu_ms_per_pod_under_way, 3),
+    ("decision, p99 ms", |it| it.decision_p99_ms, 1),
     ("peak memory MiB", |it| it.peak_mib, 0),
     ("API server CPU s", |it| it.api_server_cpu_seconds, 1),
     ("steady Pods/s", |it| it.steady_per_second, 0),

@@ -14,10 +14,10 @@ use crate::ledger::Ledger;
 use crate::line::{Bypass, WakeAside};
 use crate::nomination::Nominations;
 use crate::objects::Objects;
-use crate::placing::Placing;
+use crate::placing::{CacheLimit, Placing};
 use crate::preempt::{Evictions, ForeignNominations};
 use crate::profile::Profiles;
-use crate::queue::{ActiveQueue, BackoffQueue, NamespaceThrottle, Parked};
+use crate::queue::{ActiveQueue, BackoffQueue, NamespaceThrottle, ParkKey, Parked};
 use crate::record::Stage;
 use crate::records::Records;
 use crate::rejection::Rejection;
@@ -27,6 +27,7 @@ use crate::stats::Stats;
 use crate::tally::{QueuedBy, Tally};
 use crate::throttling::BindingChange;
 use crate::uses::Uses;
+use crate::wake::WakeIndex;
 use crate::wakes_on::WakeOn;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +39,8 @@ pub struct EngineConfig {
     pub quotas: Vec<Quota>,
     pub profiles: Profiles,
     pub events: EventQueue,
+    #[serde(default)]
+    pub cache: CacheLimit,
 }
 
 /// A soft limit of one namespace on each object: beyond it, its Pods stand behind the others.
@@ -65,12 +68,16 @@ pub struct Engine {
     pub(crate) active: ActiveQueue,
     pub(crate) backoff: BackoffQueue,
     pub(crate) parked: Parked,
+    /// The same, arranged so that those whom a change concerns are found quickly.
+    pub(crate) wake_index: WakeIndex,
     pub(crate) throttle: NamespaceThrottle,
     pub(crate) closed: ClosedNodes,
     pub(crate) evictions: Evictions,
     pub(crate) nominations: Nominations,
     pub(crate) foreign: ForeignNominations,
     pub(crate) sweep_at: Instant,
+    /// The last kind of Pod that was looked at, while not all of them were.
+    pub(crate) sweep_after: Option<ParkKey>,
     pub(crate) reports: Reports,
     pub(crate) uses: Uses,
     /// Objects whose free bandwidth was kept for the head of their line, and the count of changes
@@ -94,13 +101,16 @@ const HELD_LOOKS_MAX: usize = 32;
 
 /// How often parked Pods are judged anew, in case an event was lost.
 pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
+/// Kinds of Pods that are judged in one go, and how long nothing else has to wait for the next.
+pub(crate) const SWEEP_SORTS_MAX: usize = 64;
+pub(crate) const SWEEP_PAUSE: Duration = Duration::from_millis(50);
 
 impl Engine {
     pub fn new(config: EngineConfig) -> Self {
         Self {
             now: Instant::START,
             cluster: Cluster::default(),
-            placing: Placing::default(),
+            placing: Placing::new(config.cache),
             pods: Records::default(),
             objects: Objects::default(),
             fresh: BTreeSet::new(),
@@ -109,11 +119,13 @@ impl Engine {
             backoff: BackoffQueue::default(),
             parked: Parked::default(),
             throttle: NamespaceThrottle::default(),
+            wake_index: WakeIndex::default(),
             closed: ClosedNodes::default(),
             evictions: Evictions::default(),
             nominations: Nominations::default(),
             foreign: ForeignNominations::default(),
             sweep_at: Instant::START,
+            sweep_after: None,
             reports: Reports::default(),
             uses: Uses::default(),
             kept: BTreeMap::new(),
@@ -289,8 +301,10 @@ impl Engine {
             Stage::Backoff => self.backoff.remove(uid),
             Stage::Throttled => self.throttle.leave(&spec.namespace, order),
             Stage::Parked => {
-                if let Some(kind) = record.parked_as.take() {
-                    self.parked.remove(&kind, order);
+                if let Some(kind) = record.parked_as.take()
+                    && self.parked.remove(&kind, order)
+                {
+                    self.wake_index.remove(&kind.plain());
                 }
             }
             Stage::InLine(object) | Stage::Aside(object) => {
@@ -340,6 +354,8 @@ impl Engine {
     fn park(&mut self, uid: &PodUid) {
         let Some(record) = self.pods.get(uid) else { return };
         let (kind, order) = (record.kind(), record.order);
+        let shape = self.placing.project(&kind.shape);
+        let kind = self.parked.shared(ParkKey { shape, ..kind });
         let new = if kind.nominated.is_none() || self.parked.has(&kind) {
             <(Chances, Prospect)>::default()
         } else {
@@ -351,7 +367,10 @@ impl Engine {
         if let Some(record) = self.pods.get_mut(uid) {
             record.parked_as = Some(Box::new(kind.clone()));
         }
-        self.parked.insert(kind, order, uid.clone(), new);
+        let sort = kind.plain();
+        if self.parked.insert(kind, order, uid.clone(), new) {
+            self.file(&sort);
+        }
     }
 
     /// The report on a held Pod as it stands now; none if there is nothing new to say.

@@ -79,6 +79,7 @@ pub use opinion::{Candidate, NodeOpinion, Opinion};
 pub use oracle::{
     DefaultSpread, Plugin, ResourceWeight, Rules, ScoringStrategy, ShapePoint, SwitchedOff, Weights,
 };
+pub use placing::CacheLimit;
 pub use profile::{Profile, Profiles};
 pub use rejection::{Cause, Class, NodesRejection, ObjectRejection, ReasonCount, Rejection};
 pub use reports::EventQueue;

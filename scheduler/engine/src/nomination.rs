@@ -205,7 +205,7 @@ impl Engine {
                 let pods = [before, after].into_iter().flatten();
                 pods.flat_map(|pod| [&pod.node, &pod.nominated_node]).flatten().for_each(on);
             }
-            Change::Namespaces | Change::Selectors => {
+            Change::Namespaces | Change::Selectors { .. } => {
                 questioned.extend(self.nominations.due.iter().map(|(_, uid)| uid.clone()));
             }
         }

@@ -61,7 +61,7 @@ impl Engine {
     pub(crate) fn reconfigured(&mut self, config: EngineConfig) {
         let seed = self.config.seed;
         self.config = EngineConfig { seed, ..config };
-        self.placing.reconfigured();
+        self.placing.reconfigured(self.config.cache);
         let was_rejected = |record: &Record| {
             matches!(record.stage, Stage::Parked | Stage::InLine(_) | Stage::Aside(_))
         };

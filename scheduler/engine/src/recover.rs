@@ -24,7 +24,8 @@ impl Engine {
         for record in &pods {
             self.cluster.remove_pod(&record.pod.uid);
         }
-        self.placing = Placing::of(&self.cluster, before.placing.seats().to_vec());
+        self.placing =
+            Placing::of(&self.cluster, before.placing.seats().to_vec(), self.config.cache);
         self.closed = before.closed;
         self.throttle = before.throttle.without_pods();
         self.evictions = before.evictions;

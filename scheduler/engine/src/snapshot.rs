@@ -16,7 +16,7 @@ use crate::event::Kind;
 use crate::objects::Objects;
 use crate::placing::Placing;
 use crate::preempt::{Evictions, ForeignNominations};
-use crate::queue::{NamespaceThrottle, Parked};
+use crate::queue::{NamespaceThrottle, ParkKey, Parked};
 use crate::record::{Record, Stage};
 use crate::reports::Reports;
 use crate::rng::Rng;
@@ -54,6 +54,8 @@ pub struct Snapshot {
     evictions: Evictions,
     foreign: ForeignNominations,
     sweep_at: Instant,
+    #[serde(default)]
+    sweep_after: Option<ParkKey>,
     reports: Reports,
     uses: Uses,
     #[serde(with = "crate::written::pairs")]
@@ -95,6 +97,7 @@ impl Engine {
             evictions: self.evictions.clone(),
             foreign: self.foreign.clone(),
             sweep_at: self.sweep_at,
+            sweep_after: self.sweep_after.clone(),
             reports: self.reports.clone(),
             uses: self.uses.clone(),
             kept: self.kept.clone(),
@@ -146,6 +149,7 @@ impl Engine {
         engine.evictions = snapshot.evictions;
         engine.foreign = snapshot.foreign;
         engine.sweep_at = snapshot.sweep_at;
+        engine.sweep_after = snapshot.sweep_after;
         engine.reports = snapshot.reports;
         engine.reports.know_members();
         engine.uses = snapshot.uses;
@@ -172,7 +176,12 @@ impl Engine {
             }
         }
         engine.parked = snapshot.parked;
-        engine.placing = Placing::of(&engine.cluster, snapshot.seats);
+        engine.parked.know_promises();
+        engine.placing = Placing::of(&engine.cluster, snapshot.seats, engine.config.cache);
+        let sorts: Vec<ParkKey> = engine.parked.sorts().cloned().collect();
+        for sort in sorts {
+            engine.file(&sort);
+        }
         // Counted again on the way, but it counts more than can be seen.
         engine.stats = snapshot.stats;
         engine.tally = snapshot.tally;

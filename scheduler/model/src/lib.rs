@@ -47,7 +47,7 @@ pub use requests::{
     RunningResources, is_extended_resource, is_scalar_resource, resources,
 };
 pub use resources::{MemoryBytes, MilliCpu, Resources};
-pub use selector::{LabelSelector, RawRequirement, Requirement, SelectorError};
+pub use selector::{LabelSelector, RawRequirement, Reads, Requirement, SelectorError};
 pub use shape::{Owner, OwnerKind, Reach, Shape};
 pub use taint::{Effect, Taint, Toleration, TolerationOperator, first_untolerated};
 pub use time::Instant;

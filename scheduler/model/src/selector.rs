@@ -61,7 +61,25 @@ enum LabelTest {
     Lt(i64),
 }
 
+/// What a requirement wants to know of a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads<'a> {
+    /// Whether it has one of these values. To be absent is to have none of them.
+    AnyOf(&'a BTreeSet<Arc<str>>),
+    Presence,
+    /// The value itself.
+    Value,
+}
+
 impl Requirement {
+    fn reads(&self) -> Reads<'_> {
+        match &self.test {
+            LabelTest::In(values) | LabelTest::NotIn(values) => Reads::AnyOf(values),
+            LabelTest::Exists | LabelTest::DoesNotExist => Reads::Presence,
+            LabelTest::Gt(_) | LabelTest::Lt(_) => Reads::Value,
+        }
+    }
+
     /// A requirement of a label selector: `In`, `NotIn`, `Exists`, `DoesNotExist`.
     pub fn of_label(raw: &RawRequirement) -> Result<Self, SelectorError> {
         match raw.operator.as_str() {
@@ -174,6 +192,15 @@ impl LabelSelector {
             Self::Invalid(why) => Some(why),
             Self::Nothing | Self::All(_) => None,
         }
+    }
+
+    /// The labels that it looks at, with what it wants to know of each. It matches all Pods alike that agree in that.
+    pub fn reads(&self) -> impl Iterator<Item = (&Arc<str>, Reads<'_>)> {
+        let requirements: &[Requirement] = match self {
+            Self::All(requirements) => requirements,
+            Self::Nothing | Self::Invalid(_) => &[],
+        };
+        requirements.iter().map(|it| (&it.key, it.reads()))
     }
 
     pub fn matches(&self, labels: &Labels) -> bool {

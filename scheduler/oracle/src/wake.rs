@@ -47,6 +47,11 @@ impl Chances {
         self.look_at(rules, cluster, pod, cluster.nodes.get(node).into_iter());
     }
 
+    /// Whether the Node is among them.
+    pub fn are_on(&self, node: &NodeName) -> bool {
+        self.feasible.contains(node) || self.preemptible.contains(node)
+    }
+
     /// What has been found out about one Node.
     pub fn set(&mut self, node: &NodeName, is_feasible: bool, is_preemptible: bool) {
         for (nodes, is_in) in

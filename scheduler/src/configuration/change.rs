@@ -67,7 +67,8 @@ impl Change {
 /// The names that are served stay as they are: a profile that was taken away keeps its rules until the next
 /// start, and a new one waits for it.
 fn engine(running: &EngineConfig, new: &EngineConfig) -> EngineConfig {
-    let mut engine = EngineConfig { seed: running.seed, events: running.events, ..new.clone() };
+    let EngineConfig { seed, events, cache, .. } = *running;
+    let mut engine = EngineConfig { seed, events, cache, ..new.clone() };
     engine.profiles = running.profiles.clone();
     for name in running.profiles.names() {
         if new.profiles.names().any(|it| it == name) {

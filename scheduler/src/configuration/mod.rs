@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use controllers::{CorridorConfiguration, Settings};
 use driver::{KubeSchedulerConfiguration, SchedulerConfiguration};
-use engine::EventQueue;
+use engine::{CacheLimit, EventQueue};
 use serde::Deserialize;
 
 pub use self::config_map::ConfigMapName;
@@ -44,6 +44,7 @@ pub struct Known<'a> {
     pub cluster_name: &'a str,
     pub seed: u64,
     pub events: EventQueue,
+    pub cache: CacheLimit,
 }
 
 impl Configuration {
@@ -52,6 +53,7 @@ impl Configuration {
         known.cluster_name.clone_into(&mut self.settings.cluster_name);
         self.scheduler.engine.seed = known.seed;
         self.scheduler.engine.events = known.events;
+        self.scheduler.engine.cache = known.cache;
         self
     }
 

@@ -73,14 +73,17 @@ impl Engine {
     }
 
     pub(super) fn service_seen(&mut self, service: ObjectKey, selector: Labels) {
-        if is_new(&mut self.cluster.services, service, selector) {
-            self.cluster_changed(Change::Selectors);
+        let after = LabelSelector::of_labels(&selector);
+        if self.cluster.services.get(&service) != Some(&selector) {
+            let before = self.cluster.services.insert(service, selector);
+            let before = before.as_ref().map(LabelSelector::of_labels);
+            self.selector_changed(before.as_ref(), Some(&after));
         }
     }
 
     pub(super) fn service_gone(&mut self, service: &ObjectKey) {
-        if self.cluster.services.remove(service).is_some() {
-            self.cluster_changed(Change::Selectors);
+        if let Some(before) = self.cluster.services.remove(service) {
+            self.selector_changed(Some(&LabelSelector::of_labels(&before)), None);
         }
     }
 
@@ -90,15 +93,21 @@ impl Engine {
         owner: Owner,
         selector: LabelSelector,
     ) {
-        if is_new(&mut self.cluster.owners, (namespace, owner), selector) {
-            self.cluster_changed(Change::Selectors);
+        let owner = (namespace, owner);
+        if self.cluster.owners.get(&owner) != Some(&selector) {
+            let before = self.cluster.owners.insert(owner, selector.clone());
+            self.selector_changed(before.as_ref(), Some(&selector));
         }
     }
 
     pub(super) fn owner_gone(&mut self, namespace: Arc<str>, owner: Owner) {
-        if self.cluster.owners.remove(&(namespace, owner)).is_some() {
-            self.cluster_changed(Change::Selectors);
+        if let Some(before) = self.cluster.owners.remove(&(namespace, owner)) {
+            self.selector_changed(Some(&before), None);
         }
+    }
+
+    fn selector_changed(&mut self, before: Option<&LabelSelector>, after: Option<&LabelSelector>) {
+        self.cluster_changed(Change::Selectors { before, after });
     }
 }
 

@@ -22,10 +22,10 @@ pub(super) struct Asks {
 }
 
 #[derive(Debug)]
-struct Room {
-    asked: [i64; 3],
+pub(super) struct Room {
+    pub asked: [i64; 3],
     /// The others, that must be there.
-    scalars: Vec<(Arc<str>, i64)>,
+    pub scalars: Vec<(Arc<str>, i64)>,
 }
 
 #[derive(Debug)]
@@ -97,6 +97,16 @@ impl Asks {
     /// For scoring many Nodes.
     pub fn quick(&self) -> Option<&Quick> {
         self.quick.as_ref()
+    }
+
+    /// Whether a [`Row`] tells whether a Node has room.
+    pub fn look_at_rows_only(&self) -> bool {
+        self.ports.is_empty() && self.room.as_ref().is_none_or(|room| room.scalars.is_empty())
+    }
+
+    /// What a Node must have. `None`: the profile does not check.
+    pub fn room(&self) -> Option<&Room> {
+        self.room.as_ref()
     }
 
     /// How good the Node is, or that it has no room.
@@ -198,7 +208,7 @@ fn is_short(wanted: i64, has: i64, held: i64) -> bool {
 }
 
 impl Extras {
-    fn scalar(&self, name: &str) -> (i64, i64) {
+    pub fn scalar(&self, name: &str) -> (i64, i64) {
         let amount =
             |of: &std::collections::BTreeMap<Arc<str>, i64>| of.get(name).copied().unwrap_or(0);
         (amount(&self.allocatable), amount(&self.held))

@@ -9,6 +9,7 @@ use model::{
 use oracle::{Cluster, own_term_means};
 
 use super::FixedMap;
+use super::label_readers::LabelReaders;
 use super::rows::{Rows, Slot};
 
 pub(super) type CounterId = usize;
@@ -57,6 +58,10 @@ pub(super) struct Counters {
     /// Terms that Pods carry, in the order in which they came: whom they mean is found out once.
     carried: Vec<(CounterId, Carried)>,
     classes: FixedMap<ClassKey, Class>,
+    /// Of which labels the terms that Pods carry make something.
+    pub readers: LabelReaders,
+    /// What the counts take in memory, about.
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -95,6 +100,11 @@ impl Counters {
         self.all.len()
     }
 
+    /// What is counted of Nodes, about.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// The counter of these Pods, kept from now on.
     pub fn counter(&mut self, counted: Counted, rows: &Rows, cluster: &Cluster) -> CounterId {
         if let Some(id) = self.ids.get(&counted) {
@@ -115,6 +125,7 @@ impl Counters {
             let times = new.counted.times(cluster, pod.namespace(), &pod.shape, is_terminating);
             new.add(slot, times, 1);
         }
+        self.bytes += new.on_node.len() * size_of::<u32>();
         id
     }
 
@@ -141,15 +152,17 @@ impl Counters {
         };
         if !self.classes.contains_key(&key) {
             let class = self.class_of(&key, cluster);
+            self.readers.count_terms(&key.shape.pod_affinity, true);
             self.classes.insert(key.clone(), class);
         }
-        let Self { all, classes, .. } = self;
+        let Self { all, classes, readers, .. } = self;
         let Some(class) = classes.get_mut(&key) else { return };
         for (counter, times) in &class.counts {
             all[*counter].add(slot, *times, sign);
         }
         class.pods = if sign > 0 { class.pods + 1 } else { class.pods.saturating_sub(1) };
         if class.pods == 0 {
+            readers.count_terms(&key.shape.pod_affinity, false);
             classes.remove(&key);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{ClusterPod, NodeName};
+use model::{ClusterPod, LabelSelector, NodeName, PodAffinity};
 use oracle::Cluster;
 
 use super::budgets::BudgetLog;
@@ -44,6 +44,13 @@ impl Ground {
         for pod in cluster.pods().values().filter(|pod| pod.node.is_none()) {
             ground.promise(pod, true);
         }
+        let readers = &mut ground.counters.readers;
+        for service in cluster.services.values() {
+            readers.count(&LabelSelector::of_labels(service), true);
+        }
+        for selector in cluster.owners.values() {
+            readers.count(selector, true);
+        }
         ground
     }
 
@@ -70,11 +77,28 @@ impl Ground {
                 let moves = [(before, -1), (after, 1)];
                 let moves = moves.iter().filter_map(|(pod, sign)| Some(((*pod)?, *sign)));
                 let is_plain = moves.clone().all(|(pod, sign)| self.is_plain(pod, sign));
+                // What it still reads after the change does not come anew.
+                let both = before.and(after).map(|pod| &pod.pod_affinity);
+                let both = both.filter(|it| **it != PodAffinity::default());
+                if let Some(affinity) = both {
+                    self.counters.readers.count_terms(affinity, true);
+                }
                 for (pod, sign) in moves {
                     self.pod_changed(pod, sign, cluster, is_plain);
                 }
+                if let Some(affinity) = both {
+                    self.counters.readers.count_terms(affinity, false);
+                }
             }
-            Change::Selectors => self.selectors_changes += 1,
+            Change::Selectors { before, after } => {
+                self.selectors_changes += 1;
+                // The new one first: what both read does not come anew.
+                for (selector, is_new) in [(after, true), (before, false)] {
+                    if let Some(selector) = selector {
+                        self.counters.readers.count(selector, is_new);
+                    }
+                }
+            }
             // Terms of those who were promised a Node look at them, too, and are not counted.
             Change::Namespaces => {
                 return self.counters.looks_at_namespaces() || !self.promised.is_empty();
@@ -134,6 +158,7 @@ impl Ground {
     /// A Pod that waits was promised a Node, or is no longer.
     fn promise(&mut self, pod: &ClusterPod, is_made: bool) {
         let Some(node) = &pod.nominated_node else { return };
+        self.counters.readers.count_terms(&pod.pod_affinity, is_made);
         let promised = self.promised.entry(node.clone()).or_default();
         if is_made {
             promised.push(pod.priority);

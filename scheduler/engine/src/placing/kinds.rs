@@ -62,6 +62,8 @@ pub(super) struct Kind {
     pub selectors_at: u64,
     /// Why it fitted nowhere, and when that was found: many Pods of a kind wait for the same.
     pub nowhere: Option<(Position, WhyNowhere)>,
+    /// Whether it was asked before why it fits nowhere.
+    pub was_asked_why: bool,
     /// What all Nodes say of it, if it ever fitted nowhere.
     pub outlook: Option<Outlook>,
 }
@@ -73,16 +75,26 @@ const ADDRESSES_PER_KIND_MAX: usize = 4;
 
 #[derive(Debug, Default)]
 pub(super) struct Kinds {
+    /// By keys without the labels that no selector reads.
     ids: FixedMap<KindKey, KindId>,
-    /// `None`: only the oracle knows what to make of it.
-    all: Vec<Option<Kind>>,
+    all: Vec<Option<Known>>,
+    free: Vec<KindId>,
     /// The key is kept with it, so that nothing else comes to lie there.
     by_address: FixedMap<Address, (KindKey, KindId)>,
+    /// When addresses were noted, in what selectors read.
+    readers_at: u64,
+}
+
+#[derive(Debug)]
+struct Known {
+    key: KindKey,
+    /// `None`: only the oracle knows what to make of it.
+    kind: Option<Kind>,
 }
 
 impl Kinds {
     pub fn len(&self) -> usize {
-        self.all.len()
+        self.ids.len()
     }
 
     pub fn id(
@@ -92,17 +104,23 @@ impl Kinds {
         ground: &mut Ground,
         statics: &mut Statics,
     ) -> KindId {
+        let readers = &ground.counters.readers;
+        if self.readers_at != readers.grown() {
+            self.readers_at = readers.grown();
+            self.by_address.clear();
+        }
         let address = key.address();
         if let Some((_, id)) = address.and_then(|address| self.by_address.get(&address)) {
             return *id;
         }
-        let id = self.ids.get(key).copied().unwrap_or_else(|| {
-            self.all.push(Kind::new(key, view, ground, statics));
-            self.ids.insert(key.clone(), self.all.len() - 1);
-            self.all.len() - 1
+        let projected = KindKey { shape: readers.project(&key.shape), ..key.clone() };
+        let known = self.ids.get(&projected).copied();
+        let id = known.unwrap_or_else(|| {
+            let kind = Kind::new(&projected, view, ground, statics);
+            self.add(Known { key: projected, kind })
         });
         if let Some(address) = address {
-            if self.by_address.len() >= ADDRESSES_PER_KIND_MAX * self.all.len() {
+            if self.by_address.len() >= ADDRESSES_PER_KIND_MAX * self.len() {
                 self.by_address.clear();
             }
             self.by_address.insert(address, (key.clone(), id));
@@ -110,18 +128,38 @@ impl Kinds {
         id
     }
 
+    fn add(&mut self, known: Known) -> KindId {
+        let id = self.free.pop().unwrap_or(self.all.len());
+        if id == self.all.len() {
+            self.all.push(None);
+        }
+        self.ids.insert(known.key.clone(), id);
+        self.all[id] = Some(known);
+        id
+    }
+
     pub fn get(&self, id: KindId) -> Option<&Kind> {
-        self.all[id].as_ref()
+        self.all[id].as_ref()?.kind.as_ref()
     }
 
     pub fn get_mut(&mut self, id: KindId) -> Option<&mut Kind> {
-        self.all[id].as_mut()
+        self.all[id].as_mut()?.kind.as_mut()
     }
 
-    /// Those of which much is remembered.
-    pub fn standings(&mut self) -> impl Iterator<Item = &mut Kind> {
-        let kinds = self.all.iter_mut().flatten();
-        kinds.filter(|kind| kind.standing.is_some() || kind.outlook.is_some())
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Kind> {
+        self.all.iter_mut().flatten().filter_map(|known| known.kind.as_mut())
+    }
+
+    /// Forgets all others.
+    pub fn retain(&mut self, is_kept: impl Fn(Option<&Kind>) -> bool) {
+        let Self { ids, all, free, by_address, .. } = self;
+        for (id, place) in all.iter_mut().enumerate() {
+            if let Some(known) = place.take_if(|it| !is_kept(it.kind.as_ref())) {
+                ids.remove(&known.key);
+                free.push(id);
+            }
+        }
+        by_address.retain(|_, (_, id)| all[*id].is_some());
     }
 }
 
@@ -153,6 +191,7 @@ impl Kind {
             used_at: 0,
             selectors_at: ground.selectors_changes,
             nowhere: None,
+            was_asked_why: false,
             outlook: None,
             pod,
         })

@@ -11,6 +11,8 @@
 //!   statics    the same, with the images that are there                              │ follow the log
 //!   standing   how all Nodes stand with one kind of Pod: tournaments of scores       ┘ when asked
 //!   outlook    why a kind fits nowhere, and what a preemption costs on each Node
+//!   shortage   of what a kind that fits nowhere lacks most
+//!   cache      how much of all this is kept
 //!   contest    scores that are compared over all Nodes that compete
 //! ```
 //!
@@ -20,6 +22,7 @@
 mod asks;
 mod balance;
 mod budgets;
+mod cache;
 mod constraints;
 mod contest;
 mod count;
@@ -27,6 +30,7 @@ mod counters;
 mod ground;
 mod images;
 mod kinds;
+mod label_readers;
 mod log;
 mod losses;
 mod outlook;
@@ -35,20 +39,22 @@ mod ranking;
 mod refusal;
 mod room;
 mod rows;
+mod shortage;
 mod sorts;
 mod standing;
 mod statics;
 mod topology;
 mod tree;
 
+use std::sync::Arc;
+
 use foldhash::fast::FixedState;
-use model::{ClusterNode, NodeName, NodeSelector, PodDisruptionBudget};
+use model::{ClusterNode, NodeName, NodeSelector, PodDisruptionBudget, Shape};
 use oracle::{Cluster, Plugin, Rules};
 
 use self::contest::{Arena, Entrant};
 use self::ground::Ground;
 use self::kinds::{Kind, KindId, Kinds, is_odd};
-use self::outlook::Outlook;
 use self::rows::Slot;
 use self::standing::{Basis, Standing};
 use self::statics::Statics;
@@ -56,8 +62,13 @@ use self::tree::OUT;
 use crate::rng::{Draw, Rng};
 use crate::wake::Change;
 
+pub use self::cache::CacheLimit;
 pub(crate) use self::kinds::KindKey;
+pub(crate) use self::label_readers::LabelRead;
 pub(crate) use self::refusal::{Chance, Remedy, WhyNowhere};
+pub(crate) use self::rows::{is_extreme, three};
+pub(crate) use self::shortage::{Lacking, Shortage};
+pub(crate) use self::sorts::NodeFilter;
 
 /// For looking things up; nothing is ever read in its order.
 pub(crate) type FixedMap<K, V> = hashbrown::HashMap<K, V, FixedState>;
@@ -93,26 +104,26 @@ pub(crate) struct Placing {
     kinds: Kinds,
     arena: Arena,
     questions: u64,
-    /// What all standings take, at most: those that were dropped meanwhile still count.
+    /// Of these, those of which it was last seen what they had asked about.
+    questions_seen: u64,
+    limit: CacheLimit,
+    /// What all standings and outlooks take, at most: those that were dropped meanwhile still count.
     standing_bytes: usize,
     /// Everything is to be made anew before the next question.
     is_outdated: bool,
 }
 
-/// What kinds remember, together: when it is more, those that were not asked about for the longest time forget, until
-/// so much is left that this does not come again soon.
-const STANDING_BYTES_MAX: usize = 1 << 30;
-const STANDING_BYTES_KEPT: usize = STANDING_BYTES_MAX / 2;
-/// Kinds, sorts of Nodes and counters that are remembered: beyond this all are forgotten, since nobody knows which of
-/// them will be asked for again.
-const REMEMBERED_MAX: usize = 1 << 17;
 /// A Pod that names so few Nodes is tried on each of them.
 const NAMED_MAX: usize = 16;
 
 impl Placing {
+    pub fn new(limit: CacheLimit) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
     /// Of a cluster as it is, with each Node in the place that it had.
-    pub fn of(cluster: &Cluster, names: Vec<Option<NodeName>>) -> Self {
-        Self { ground: Ground::of(cluster, names), ..Self::default() }
+    pub fn of(cluster: &Cluster, names: Vec<Option<NodeName>>, limit: CacheLimit) -> Self {
+        Self { ground: Ground::of(cluster, names), ..Self::new(limit) }
     }
 
     /// Who has which place.
@@ -142,8 +153,19 @@ impl Placing {
     }
 
     /// Other rules hold.
-    pub fn reconfigured(&mut self) {
+    pub fn reconfigured(&mut self, limit: CacheLimit) {
         self.is_outdated = true;
+        self.limit = limit;
+    }
+
+    /// The shape as far as any selector can tell it from others.
+    pub fn project(&self, shape: &Arc<Shape>) -> Arc<Shape> {
+        self.ground.counters.readers.project(shape)
+    }
+
+    /// What selectors read of labels and did not when this was last called. `None`: too much to be listed.
+    pub fn take_newly_read(&mut self) -> Option<Vec<LabelRead>> {
+        self.ground.counters.readers.take_newly_read()
     }
 
     pub fn choose(&mut self, view: View<'_>, key: &KindKey, rng: &mut Rng) -> Choice {
@@ -257,30 +279,6 @@ impl Placing {
             *standing_bytes = standing_bytes.saturating_sub(standing.bytes());
         }
         winner
-    }
-
-    /// Forgets what has become too much.
-    fn tidy(&mut self, cluster: &Cluster) {
-        let remembered = self.kinds.len() + self.statics.len() + self.ground.counters.len();
-        if self.is_outdated || remembered > REMEMBERED_MAX || self.ground.is_overgrown() {
-            *self = Self::of(cluster, self.seats().to_vec());
-            return;
-        }
-        if self.standing_bytes <= STANDING_BYTES_MAX {
-            return;
-        }
-        self.standing_bytes = 0;
-        let mut standings: Vec<&mut Kind> = self.kinds.standings().collect();
-        standings.sort_by_key(|kind| std::cmp::Reverse(kind.used_at));
-        for kind in standings {
-            let standing = kind.standing.as_ref().map_or(0, Standing::bytes);
-            let bytes = standing + kind.outlook.as_ref().map_or(0, Outlook::bytes);
-            if self.standing_bytes + bytes > STANDING_BYTES_KEPT {
-                (kind.standing, kind.outlook) = (None, None);
-            } else {
-                self.standing_bytes += bytes;
-            }
-        }
     }
 }
 

@@ -86,17 +86,20 @@ impl Placing {
         let basis = Basis { view, ground, of: statics.of(kind.of) };
         let known = kind.outlook.take().filter(|_| kind.constraints.are_soft());
         let followed = known.and_then(|mut it| it.follow(kind, basis).map(|()| it));
-        let mut outlook = if let Some(outlook) = followed {
-            outlook
-        } else {
-            let made = Outlook::new(kind, basis)?;
-            if kind.constraints.are_soft() {
-                *standing_bytes += made.bytes();
-            }
-            made
+        let is_new = followed.is_none();
+        let mut outlook = match followed {
+            Some(outlook) => outlook,
+            None => Outlook::new(kind, basis)?,
         };
         let answer = answer(kind, &mut outlook, basis)?;
-        kind.outlook = kind.constraints.are_soft().then_some(outlook);
+        // Most kinds that fit nowhere are asked about once; and what takes no time to find out is not worth keeping.
+        let is_kept = std::mem::replace(&mut kind.was_asked_why, true) || outlook.is_costly();
+        if is_kept && kind.constraints.are_soft() {
+            if is_new {
+                *standing_bytes += outlook.bytes();
+            }
+            kind.outlook = Some(outlook);
+        }
         Some(answer)
     }
 

@@ -188,7 +188,7 @@ impl Rows {
 
     /// Whether sums of it could stop at the largest number.
     pub fn is_extreme(&self, slot: Slot) -> bool {
-        self.row(slot).extreme_pods > 0
+        self.row(slot).is_extreme()
     }
 
     fn count(&mut self, slot: Slot, pod: &ClusterPod, sign: i64) {
@@ -246,6 +246,11 @@ impl Row {
         self.inverse[0] > 0.0
     }
 
+    /// Whether sums of it could stop at the largest number.
+    pub fn is_extreme(&self) -> bool {
+        self.extreme_pods > 0
+    }
+
     #[cfg(test)]
     pub fn of_amounts(allocatable: [i64; 3], held: [i64; 3]) -> Self {
         let mut row = Self { allocatable, held, ..Self::default() };
@@ -266,11 +271,11 @@ impl Row {
     }
 }
 
-pub(super) fn three(amounts: &Resources) -> [i64; 3] {
+pub(crate) fn three(amounts: &Resources) -> [i64; 3] {
     [amounts.cpu_milli, amounts.memory_bytes, amounts.ephemeral_storage_bytes]
 }
 
-pub(super) fn is_extreme(pod: &ClusterPod) -> bool {
+pub(crate) fn is_extreme(pod: &ClusterPod) -> bool {
     let ordinary = 0..ORDINARY_MAX;
     let is_ordinary = |amounts: &Resources| {
         three(amounts).iter().chain(amounts.scalar.values()).all(|it| ordinary.contains(it))

@@ -18,14 +18,18 @@ use super::statics::{GONE, Group, NUMBERS_MAX, REJECTED, number_of};
 
 pub(super) type SortId = usize;
 
+/// Everything in a Pod that bears on what it makes of the Nodes themselves.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct SortKey {
-    profile: Arc<str>,
+pub(crate) struct NodeFilter {
+    pub profile: Arc<str>,
     tolerations: Vec<Toleration>,
     node_selector: Labels,
     node_affinity: NodeAffinity,
     reach: Vec<Reach>,
     required_features: FeatureNames,
+    /// The Nodes that its affinity names, when it names any.
+    pub named: Option<BTreeSet<NodeName>>,
+    stays_on_cordoned: bool,
 }
 
 /// What a Node is to the Pod.
@@ -37,10 +41,7 @@ enum Verdict {
 
 #[derive(Debug)]
 pub(super) struct Sort {
-    key: SortKey,
-    /// The Nodes that its affinity names, when it names any.
-    named: Option<BTreeSet<NodeName>>,
-    stays_on_cordoned: bool,
+    filter: NodeFilter,
     /// The number of the group or of the rejection of each Node.
     pub of_node: Vec<u16>,
     pub groups: Vec<Group>,
@@ -52,29 +53,21 @@ pub(super) struct Sort {
 
 #[derive(Debug, Default)]
 pub(super) struct Sorts {
-    ids: FixedMap<SortKey, SortId>,
+    ids: FixedMap<NodeFilter, SortId>,
     all: Vec<Sort>,
+    /// What they take in memory, about.
+    pub bytes: usize,
 }
 
 impl Sorts {
     pub fn id(&mut self, profile: &Arc<str>, shape: &Shape, reach: &[Reach]) -> SortId {
-        let key = SortKey {
-            profile: profile.clone(),
-            tolerations: shape.tolerations.clone(),
-            node_selector: shape.node_selector.clone(),
-            node_affinity: shape.node_affinity.clone(),
-            reach: reach.to_vec(),
-            required_features: shape.required_features.clone(),
-        };
-        if let Some(id) = self.ids.get(&key) {
+        let filter = NodeFilter::new(profile, shape, reach);
+        if let Some(id) = self.ids.get(&filter) {
             return *id;
         }
-        self.ids.insert(key.clone(), self.all.len());
-        let required = key.node_affinity.required.as_ref();
+        self.ids.insert(filter.clone(), self.all.len());
         self.all.push(Sort {
-            named: required.and_then(NodeSelector::named_nodes),
-            stays_on_cordoned: key.stays_on_cordoned(),
-            key,
+            filter,
             of_node: Vec::new(),
             groups: Vec::new(),
             rejections: Vec::new(),
@@ -91,6 +84,7 @@ impl Sorts {
     /// Brings it up to date. False: there are too many sorts of Nodes to tell apart.
     pub fn sync(&mut self, id: SortId, rules: &Rules, cluster: &Cluster, ground: &Ground) -> bool {
         let it = &mut self.all[id];
+        let places_before = it.of_node.len();
         let changes = it.at.and_then(|at| ground.node_log.since(at));
         if let Some(changes) = changes {
             for (slot, _) in changes {
@@ -110,6 +104,7 @@ impl Sorts {
             }
         }
         it.at = Some(ground.node_log.end());
+        self.bytes += it.of_node.len().saturating_sub(places_before) * size_of::<u16>();
         it.groups.len().max(it.rejections.len()) < NUMBERS_MAX
     }
 }
@@ -138,16 +133,42 @@ impl Sort {
     }
 
     fn verdict(&self, node: &ClusterNode, rules: &Rules) -> Verdict {
-        match self.rejects(node, rules) {
+        match self.filter.rejects(node, rules) {
             Some(reasons) => Verdict::Rejected(reasons),
-            None => Verdict::Open(self.key.group(node, rules)),
+            None => Verdict::Open(self.filter.group(node, rules)),
         }
+    }
+}
+
+impl NodeFilter {
+    pub fn new(profile: &Arc<str>, shape: &Shape, reach: &[Reach]) -> Self {
+        let cordon = Taint {
+            key: "node.kubernetes.io/unschedulable".into(),
+            value: "".into(),
+            effect: Effect::NoSchedule,
+        };
+        let required = shape.node_affinity.required.as_ref();
+        Self {
+            profile: profile.clone(),
+            tolerations: shape.tolerations.clone(),
+            node_selector: shape.node_selector.clone(),
+            node_affinity: shape.node_affinity.clone(),
+            reach: reach.to_vec(),
+            required_features: shape.required_features.clone(),
+            named: required.and_then(NodeSelector::named_nodes),
+            stays_on_cordoned: shape.tolerations.iter().any(|it| it.tolerates(&cordon)),
+        }
+    }
+
+    /// Whether nothing about the Node itself keeps the Pod off it, but for features that it may lack.
+    pub fn admits(&self, node: &ClusterNode, rules: &Rules) -> bool {
+        self.rejects(node, rules).is_none()
     }
 
     /// By the rules that come before all that look at Pods, in kube-scheduler's order.
     fn rejects(&self, node: &ClusterNode, rules: &Rules) -> Option<Vec<Reason>> {
         let of = &node.node;
-        let SortKey { tolerations, node_selector, node_affinity, reach, .. } = &self.key;
+        let Self { tolerations, node_selector, node_affinity, reach, .. } = self;
         let required = node_affinity.required.as_ref();
         if rules.filters_by(Plugin::NodeAffinity)
             && self.named.as_ref().is_some_and(|named| !named.contains(&of.name))
@@ -183,17 +204,6 @@ impl Sort {
         let beyond: Vec<Reason> =
             beyond.map(|it| Reason::OutOfReach { object: it.object.clone() }).collect();
         (!beyond.is_empty()).then_some(beyond)
-    }
-}
-
-impl SortKey {
-    fn stays_on_cordoned(&self) -> bool {
-        let cordon = Taint {
-            key: "node.kubernetes.io/unschedulable".into(),
-            value: "".into(),
-            effect: Effect::NoSchedule,
-        };
-        self.tolerations.iter().any(|toleration| toleration.tolerates(&cordon))
     }
 
     fn group(&self, node: &ClusterNode, rules: &Rules) -> Group {

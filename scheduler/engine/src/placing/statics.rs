@@ -64,6 +64,8 @@ pub(super) struct Statics {
     sorts: Sorts,
     ids: FixedMap<StaticKey, StaticId>,
     all: Vec<Static>,
+    /// What those with images take in memory, about.
+    bytes: usize,
 }
 
 /// What the Pod makes of each Node.
@@ -92,6 +94,11 @@ impl Statics {
 
     pub fn len(&self) -> usize {
         self.all.len()
+    }
+
+    /// What is known of Nodes, about.
+    pub fn bytes(&self) -> usize {
+        self.bytes + self.sorts.bytes
     }
 
     pub fn of(&self, id: StaticId) -> Verdicts<'_> {
@@ -134,6 +141,9 @@ impl Statics {
             }
             (None, _) if !it.key.is_anywhere(rules, ground) => {}
             _ => {
+                if it.with_images.is_none() {
+                    self.bytes += sort.of_node.len() * size_of::<u16>();
+                }
                 it.with_images = Some(it.key.told_apart(sort, rules, ground));
                 it.numberings = it.numberings.wrapping_add(1);
             }
@@ -160,9 +170,14 @@ impl<'a> Verdicts<'a> {
         self.numbering
     }
 
+    /// What the Node is to the Pod: the same number, the same verdict.
+    pub fn number(self, slot: Slot) -> u16 {
+        self.of_node.get(slot as usize).copied().unwrap_or(GONE)
+    }
+
     /// `None`: the Node is rejected for what it is, or gone.
     pub fn group(self, slot: Slot) -> Option<usize> {
-        let number = self.of_node.get(slot as usize).copied().unwrap_or(GONE);
+        let number = self.number(slot);
         (number < REJECTED).then_some(usize::from(number))
     }
 

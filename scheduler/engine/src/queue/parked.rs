@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,9 @@ pub(crate) struct Parked {
     /// By the kind as one that was promised nothing.
     #[serde(with = "crate::written::pairs")]
     common: BTreeMap<ParkKey, Common>,
+    /// Those that were promised a Node, by that.
+    #[serde(skip)]
+    by_promise: BTreeMap<NodeName, BTreeSet<ParkKey>>,
 }
 
 /// Pods with the same key fit on the same Nodes.
@@ -88,30 +92,49 @@ impl Parked {
         self.groups.contains_key(key)
     }
 
-    /// The chances are those of a new sort; one that is known has kept its own up to date. So with the prospect.
-    pub fn insert(&mut self, key: ParkKey, order: Order, pod: PodUid, new: (Chances, Prospect)) {
+    /// The chances are those of a new sort; one that is known has kept its own up to date. So with the prospect. Returns
+    /// whether it is a new sort.
+    pub fn insert(
+        &mut self,
+        key: ParkKey,
+        order: Order,
+        pod: PodUid,
+        new: (Chances, Prospect),
+    ) -> bool {
+        let sorts = self.common.len();
         let (chances, prospect) = new;
         if !self.has(&key) {
             let fresh = || Common { chances, ..Common::default() };
             let common = self.common.entry(key.plain()).or_insert_with(fresh);
             common.groups += 1;
             if let Some((node, pod)) = key.nominated.clone() {
+                self.by_promise.entry(node.clone()).or_default().insert(key.clone());
                 common.promised.entry(node).or_default().insert(pod);
             }
         }
         let new = || Group { prospect, ..Group::default() };
         self.groups.entry(key).or_insert_with(new).pods.insert(order, pod);
+        self.common.len() > sorts
     }
 
-    pub fn remove(&mut self, key: &ParkKey, order: Order) {
-        let Some(group) = self.groups.get_mut(key) else { return };
+    /// Returns whether it was the last of its sort.
+    pub fn remove(&mut self, key: &ParkKey, order: Order) -> bool {
+        let Some(group) = self.groups.get_mut(key) else { return false };
         group.pods.remove(&order);
         if !group.pods.is_empty() {
-            return;
+            return false;
         }
         self.groups.remove(key);
+        if let Some((node, _)) = &key.nominated
+            && let Some(keys) = self.by_promise.get_mut(node)
+        {
+            keys.remove(key);
+            if keys.is_empty() {
+                self.by_promise.remove(node);
+            }
+        }
         let plain = key.plain();
-        let Some(common) = self.common.get_mut(&plain) else { return };
+        let Some(common) = self.common.get_mut(&plain) else { return false };
         common.groups -= 1;
         if let Some((node, pod)) = &key.nominated
             && let Some(pods) = common.promised.get_mut(node)
@@ -121,8 +144,18 @@ impl Parked {
                 common.promised.remove(node);
             }
         }
-        if common.groups == 0 {
-            self.common.remove(&plain);
+        if common.groups > 0 {
+            return false;
+        }
+        self.common.remove(&plain);
+        true
+    }
+
+    /// The same key, sharing memory with those that are known.
+    pub fn shared(&self, key: ParkKey) -> ParkKey {
+        match self.common.get_key_value(&key.plain()) {
+            Some((known, _)) => ParkKey { nominated: key.nominated, ..known.clone() },
+            None => key,
         }
     }
 
@@ -133,6 +166,29 @@ impl Parked {
     /// Each sort of Pod that waits, as one that was promised nothing.
     pub fn sorts(&self) -> impl Iterator<Item = &ParkKey> {
         self.common.keys()
+    }
+
+    /// The next of them, in their order.
+    pub fn sorts_after(&self, last: Option<&ParkKey>, most: usize) -> Vec<ParkKey> {
+        let start = last.map_or(Bound::Unbounded, Bound::Excluded);
+        let rest = self.common.range::<ParkKey, _>((start, Bound::Unbounded));
+        rest.map(|(sort, _)| sort.clone()).take(most).collect()
+    }
+
+    /// All Pods of a sort, with the kinds as which they are parked.
+    pub fn of_sort(&self, sort: &ParkKey) -> Vec<(ParkKey, Order, PodUid)> {
+        let mut found = Vec::new();
+        for key in std::iter::once(sort.clone()).chain(self.promised(sort, None)) {
+            let pods = self.groups.get(&key).into_iter().flat_map(|group| &group.pods);
+            found.extend(pods.map(|(order, pod)| (key.clone(), *order, pod.clone())));
+        }
+        found
+    }
+
+    /// What a kind knows: whoever becomes a kind of its own begins with that.
+    pub fn known_of(&self, key: &ParkKey) -> (Chances, Prospect) {
+        let chances = self.chances(&key.plain()).cloned().unwrap_or_default();
+        (chances, self.group(key).map(|group| group.prospect).unwrap_or_default())
     }
 
     pub fn chances(&self, sort: &ParkKey) -> Option<&Chances> {
@@ -158,6 +214,20 @@ impl Parked {
             Some(nodes) => {
                 let here = nodes.iter().filter_map(|node| common.promised.get_key_value(node));
                 here.flat_map(keys).collect()
+            }
+        }
+    }
+
+    /// The sorts of those that were promised the Node.
+    pub fn promised_on(&self, node: &NodeName) -> impl Iterator<Item = ParkKey> {
+        self.by_promise.get(node).into_iter().flatten().map(ParkKey::plain)
+    }
+
+    /// Finds out again what is not written.
+    pub fn know_promises(&mut self) {
+        for key in self.groups.keys() {
+            if let Some((node, _)) = &key.nominated {
+                self.by_promise.entry(node.clone()).or_default().insert(key.clone());
             }
         }
     }

@@ -6,6 +6,7 @@ mod bundles;
 mod corridor_line;
 mod counts;
 mod evictions;
+mod kinds;
 mod nodes;
 mod nominations;
 mod placing;

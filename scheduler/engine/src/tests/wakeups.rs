@@ -2,20 +2,21 @@
 //! changed: for random clusters, random Pods and random events.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use model::{
-    Assignment, Effect, HostPort, LabelSelector, Labels, Pod, PodAffinityTerm, PodUid, Taint,
-    Toleration, TolerationOperator, TopologySpreadConstraint, WhenUnsatisfiable,
+    Assignment, Effect, HostPort, LabelSelector, Labels, Pod, PodAffinityTerm, PodUid, Shape,
+    Taint, Toleration, TolerationOperator, TopologySpreadConstraint, WhenUnsatisfiable,
 };
-use oracle::{Cluster, rejection_may_have_changed};
+use oracle::{Chances, Cluster, rejection_may_have_changed};
 use proptest::prelude::*;
 
 use super::World;
 use crate::queue::ParkKey;
 use crate::record::Stage;
 use crate::testkit::{NodeBuilder, PodBuilder};
-use crate::{Event, Report};
+use crate::{Engine, Event, Report};
 
 /// What a Pod wants of others, and how much it takes.
 #[derive(Clone, Debug)]
@@ -94,7 +95,14 @@ fn app(number: u8) -> Labels {
     [("app".into(), format!("a{number}").into())].into()
 }
 
-fn pod(number: u8, generation: u32, wish: &Wish) -> PodBuilder {
+/// Whether Pods that ask for the same are of one kind, or each of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kinds {
+    Shared,
+    Own,
+}
+
+fn pod(number: u8, generation: u32, wish: &Wish, kinds: Kinds) -> PodBuilder {
     let topology = if wish.zone { "zone" } else { "host" };
     let own = "team-a".into();
     let selector = LabelSelector::of_labels(&app(wish.term_app));
@@ -105,10 +113,22 @@ fn pod(number: u8, generation: u32, wish: &Wish) -> PodBuilder {
     };
     let hard = WhenUnsatisfiable::DoNotSchedule;
     let pod = PodBuilder::new(&format!("p{number}")).uid(&format!("uid-p{number}-{generation}"));
-    let pod =
-        pod.cpu_milli(wish.cpu).priority(wish.priority).label("app", &format!("a{}", wish.app));
-    // Every Pod a kind of its own.
+    let cpu = match kinds {
+        Kinds::Shared => (wish.cpu / 1600 + 1) * 1600,
+        Kinds::Own => wish.cpu,
+    };
+    let pod = pod.cpu_milli(cpu).priority(wish.priority).label("app", &format!("a{}", wish.app));
+    // Nobody reads it.
     let pod = pod.label("pod", &format!("{number}-{generation}"));
+    let pod = match kinds {
+        Kinds::Shared => pod,
+        // A few bytes more or less make no difference to any Node.
+        Kinds::Own => pod.shaped(|shape| {
+            let bytes = i64::from(number) + 100 * i64::from(generation);
+            shape.requests.asked.memory_bytes += bytes;
+            shape.requests.held.memory_bytes += bytes;
+        }),
+    };
     pod.shaped(|shape| match wish.rule {
         0 => shape.pod_affinity.required.push(term()),
         1 | 7 => shape.pod_affinity.anti_required.push(term()),
@@ -133,14 +153,56 @@ fn pod(number: u8, generation: u32, wish: &Wish) -> PodBuilder {
 struct History {
     world: World,
     generations: BTreeMap<u8, u32>,
+    kinds: Kinds,
 }
 
 impl History {
-    fn run(steps: &[Step]) -> usize {
-        let mut history = Self { world: World::with_nodes(0), generations: BTreeMap::new() };
-        let wakings = steps.iter().map(|step| history.apply(step)).sum();
+    fn run(steps: &[Step], kinds: Kinds) -> usize {
+        let (world, generations) = (World::with_nodes(0), BTreeMap::new());
+        let mut history = Self { world, generations, kinds };
+        let mut wakings = 0;
+        for (number, step) in steps.iter().enumerate() {
+            if number == steps.len() / 2 {
+                let written = super::json(&history.world.engine.snapshot());
+                let snapshot = serde_json::from_str(&written).unwrap();
+                history.world.twin = Some(Engine::restore(snapshot));
+            }
+            wakings += history.apply(step);
+            history.the_index_knows_all_that_is_parked();
+        }
+        history.settle();
+        history.nobody_who_fits_is_left_waiting();
         assert_eq!(history.world.engine.stats().woken_by_sweep, 0, "every wake-up has its event");
         wakings
+    }
+
+    fn the_index_knows_all_that_is_parked(&self) {
+        let engine = &self.world.engine;
+        let filed: Vec<_> = engine.wake_index.sorts().collect();
+        assert_eq!(filed, engine.parked.sorts().collect::<Vec<_>>());
+        for sort in filed {
+            let has_chance =
+                engine.parked.chances(sort).is_some_and(|it| *it != Chances::default());
+            assert!(!has_chance || engine.wake_index.hopeful().any(|it| it == sort));
+        }
+    }
+
+    /// Everybody is tried until nothing more happens.
+    fn settle(&mut self) {
+        for _ in 0..40 {
+            self.world.pass(Duration::from_secs(11));
+            self.world.bind_all();
+            self.answer_reports();
+        }
+    }
+
+    fn nobody_who_fits_is_left_waiting(&self) {
+        let engine = &self.world.engine;
+        for record in engine.pods.values().filter(|record| record.stage == Stage::Parked) {
+            let spec = &record.pod.spec;
+            let waits = record.nominated.is_some();
+            assert!(waits || !engine.fits_some_node(spec), "{} fits", record.pod.key);
+        }
     }
 
     /// How many Pods were woken.
@@ -195,7 +257,8 @@ impl History {
     }
 
     fn pod(&self, number: u8, wish: &Wish) -> PodBuilder {
-        pod(number, self.generations.get(&number).copied().unwrap_or_default(), wish)
+        let generation = self.generations.get(&number).copied().unwrap_or_default();
+        pod(number, generation, wish, self.kinds)
     }
 
     fn uid(&self, number: u8) -> PodUid {
@@ -205,7 +268,7 @@ impl History {
 
     /// Victims are let go, and each report is written.
     fn answer_reports(&mut self) {
-        while let Some(report) = self.world.engine.poll_report() {
+        while let Some(report) = self.world.poll_report() {
             match report {
                 Report::Held(held) => self.world.handle(Event::ReportWritten(held.uid)),
                 Report::Evict(eviction) => {
@@ -220,36 +283,63 @@ impl History {
     fn judged(&mut self, event: &Event) -> usize {
         // What time alone brings about comes first.
         let changes = about(event);
-        let now = self.world.now;
-        self.world.engine.poll(now, crate::Work { attempts_max: 0, nodes_max: 0 });
+        self.world.poll(crate::Work { attempts_max: 0, nodes_max: 0 });
         let before = self.world.engine.cluster.clone();
         let parked = self.parked();
+        let had_one_awake: Vec<bool> = parked
+            .iter()
+            .map(|(_, kind)| {
+                let group = self.world.engine.parked.group(kind);
+                group.is_some_and(|group| group.awake.is_some())
+            })
+            .collect();
         self.world.handle(event.clone());
         let after = self.world.engine.cluster.clone();
+        let engine = &self.world.engine;
         // A nomination that does not help any more is withdrawn: its Pod is tried again, and what it held is judged
         // as a change of its own.
         let is_withdrawn = |uid: &PodUid, kind: &ParkKey| {
-            let record = self.world.engine.pods.get(uid);
+            let record = engine.pods.get(uid);
             kind.nominated.is_some() && record.is_some_and(|it| it.nominated.is_none())
         };
-        let withdrawn: Vec<PodUid> = parked
-            .iter()
-            .filter(|(uid, kind)| is_withdrawn(uid, kind))
-            .map(|(uid, _)| uid.clone())
-            .collect();
+        let frees = parked.iter().any(|(uid, kind)| is_withdrawn(uid, kind));
+        let is_woken =
+            |uid: &PodUid| matches!(engine.pods[uid].stage, Stage::Active | Stage::Backoff);
         let mut woken = 0;
-        for (uid, kind) in parked.into_iter().filter(|(uid, _)| Some(uid) != changes.as_ref()) {
-            let engine = &self.world.engine;
-            let pod = engine.asking(&kind);
-            let stage = &engine.pods[&uid].stage;
-            let is_woken = matches!(stage, Stage::Active | Stage::Backoff);
-            let expected = withdrawn.contains(&uid) || self.expected(&before, &after, &pod);
-            let may_be_woken = expected || !withdrawn.is_empty();
-            assert!(!expected || is_woken, "{uid} is left waiting after {event:?}: {pod:?}");
-            assert!(!is_woken || may_be_woken, "{uid} is woken after {event:?}: {pod:?}");
-            woken += usize::from(is_woken);
+        for ((uid, kind), had_one_awake) in parked.iter().zip(had_one_awake) {
+            if Some(uid) == changes.as_ref() {
+                continue;
+            }
+            let pod = engine.asking(&ParkKey { shape: self.shape_of(uid), ..kind.clone() });
+            let expected = is_withdrawn(uid, kind) || self.expected(&before, &after, &pod);
+            let may_be_woken = expected || frees;
+            woken += usize::from(is_woken(uid));
+            if self.kinds == Kinds::Own {
+                let is_woken = is_woken(uid);
+                assert!(!expected || is_woken, "{uid} is left waiting after {event:?}: {pod:?}");
+                assert!(!is_woken || may_be_woken, "{uid} is woken after {event:?}: {pod:?}");
+                continue;
+            }
+            // One of a kind is woken, the others follow it. Who is new to a kind is asked with it.
+            let alike = parked
+                .iter()
+                .filter(|(other, as_kind)| as_kind == kind && Some(other) != changes.as_ref());
+            let is_one_woken = alike.clone().any(|(other, _)| is_woken(other));
+            assert!(
+                !expected || is_one_woken || had_one_awake || alike.count() == 0,
+                "none of the kind of {uid} after {event:?}: {pod:?}"
+            );
+            assert!(
+                may_be_woken || !is_woken(uid) || had_one_awake,
+                "{uid} after {event:?}: {pod:?}"
+            );
         }
         woken
+    }
+
+    /// With all labels, also those that do not count.
+    fn shape_of(&self, uid: &PodUid) -> Arc<Shape> {
+        self.world.engine.pods[uid].pod.spec.shape.clone()
     }
 
     fn expected(&self, before: &Cluster, after: &Cluster, pod: &model::ClusterPod) -> bool {
@@ -281,7 +371,15 @@ proptest! {
     fn woken_exactly_when_the_rejection_may_have_changed(
         steps in prop::collection::vec(step(), 20..120)
     ) {
-        History::run(&steps);
+        History::run(&steps, Kinds::Own);
+    }
+
+    /// Labels that selectors read or do not, and selectors that come and go.
+    #[test]
+    fn of_each_kind_one_is_woken_when_the_rejection_may_have_changed(
+        steps in prop::collection::vec(step(), 20..120)
+    ) {
+        History::run(&steps, Kinds::Shared);
     }
 }
 
@@ -290,7 +388,8 @@ fn the_histories_do_wake_somebody() {
     use proptest::strategy::ValueTree as _;
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let histories = prop::collection::vec(step(), 60..120);
-    let wakings: usize =
-        (0..40).map(|_| History::run(&histories.new_tree(&mut runner).unwrap().current())).sum();
+    let wakings: usize = (0..40)
+        .map(|_| History::run(&histories.new_tree(&mut runner).unwrap().current(), Kinds::Own))
+        .sum();
     assert!(wakings > 100, "{wakings} wake-ups in 40 histories prove little");
 }

@@ -1,6 +1,8 @@
 //! Who is tried again, and when: exactly those whom a change can help.
 
+mod index;
 mod parked;
+mod room;
 
 use model::{Amount, ObjectKind, ObjectRef, PodUid, Reservable};
 
@@ -10,6 +12,7 @@ use crate::line::{Waiting, WakeAside};
 use crate::queue::Order;
 use crate::record::Stage;
 
+pub(crate) use index::WakeIndex;
 pub(crate) use parked::Change;
 
 impl Engine {

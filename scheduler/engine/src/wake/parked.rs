@@ -4,12 +4,16 @@
 
 use std::collections::BTreeSet;
 
-use model::{ClusterPod, NodeName, ObjectRef, PodUid, WhenUnsatisfiable};
-use oracle::{Chances, DefaultSpread, Prospect, Rules};
+use model::{
+    ClusterPod, LabelSelector, Labels, NodeName, NodeSelector, ObjectRef, PodAffinityTerm, PodUid,
+    WhenUnsatisfiable,
+};
+use oracle::{Chances, DefaultSpread, Plugin, Prospect, Rules};
 
-use crate::engine::{Engine, SWEEP_INTERVAL};
+use super::index::level;
+use crate::engine::{Engine, SWEEP_INTERVAL, SWEEP_PAUSE, SWEEP_SORTS_MAX};
 use crate::placing::{Chance, View};
-use crate::queue::ParkKey;
+use crate::queue::{Order, ParkKey};
 
 /// What happened to the cluster.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +25,11 @@ pub(crate) enum Change<'a> {
     Node(&'a NodeName),
     /// Labels of a Namespace: other Pods may be meant by terms, wherever they are.
     Namespaces,
-    /// Selectors of Services and controllers: Pods may be spread among others.
-    Selectors,
+    /// The selector of a Service or controller: Pods may be spread among others.
+    Selectors {
+        before: Option<&'a LabelSelector>,
+        after: Option<&'a LabelSelector>,
+    },
 }
 
 /// Where a change can make a difference.
@@ -41,25 +48,137 @@ impl Engine {
         if self.parked.is_empty() {
             return;
         }
-        let scope = self.scope_of(change);
-        let sorts: Vec<ParkKey> = self.parked.sorts().cloned().collect();
-        for sort in sorts {
-            let is_local = is_local(self.rules_of(&sort.profile), &sort);
-            if !is_local {
-                self.judge(&sort, &Scope::Everywhere);
-            } else if self.is_hopeless_after(change, &sort) {
-                self.judge_promised(&sort, &scope, &Chances::default());
-            } else {
-                self.judge(&sort, &scope);
+        self.split_kinds();
+        let nodes = nodes_of(change);
+        let far = self.concerned_anywhere(change);
+        let mut near = self.concerned_on(change, &nodes);
+        near.retain(|sort| !far.contains(sort));
+        for sort in &far {
+            self.judge(sort, &Scope::Everywhere);
+            self.file(sort);
+        }
+        let scope = Scope::Nodes(nodes);
+        for sort in &near {
+            self.judge(sort, &scope);
+        }
+    }
+
+    /// The sorts to which other Nodes than those that have changed may be something else now.
+    fn concerned_anywhere(&self, change: Change<'_>) -> BTreeSet<ParkKey> {
+        let index = &self.wake_index;
+        let mut terms: Vec<&PodAffinityTerm> = Vec::new();
+        match change {
+            Change::Namespaces => return index.with_room().cloned().collect(),
+            Change::Selectors { .. } => {}
+            Change::Node(name) => {
+                let on_node = self.cluster.pods_on(name);
+                terms.extend(on_node.flat_map(|pod| &pod.pod_affinity.anti_required));
+            }
+            Change::Pod { before, after } => {
+                let pods = [before, after].into_iter().flatten();
+                terms.extend(pods.flat_map(|pod| &pod.pod_affinity.anti_required));
+            }
+        }
+        let meant = (!terms.is_empty()).then(|| index.meant_by(&self.cluster, &terms));
+        index.watchful().chain(meant.into_iter().flatten()).cloned().collect()
+    }
+
+    /// The sorts to which one of these Nodes, which have changed, may be something else now.
+    fn concerned_on(
+        &mut self,
+        change: Change<'_>,
+        nodes: &BTreeSet<NodeName>,
+    ) -> BTreeSet<ParkKey> {
+        // A Pod that comes helps nobody, unless it could be sent away again.
+        let above = match change {
+            Change::Pod { before: None, after: Some(pod) } => Some(pod.priority),
+            _ => None,
+        };
+        let mut concerned = BTreeSet::new();
+        for name in nodes {
+            if let Some(node) = self.cluster.nodes.get(name) {
+                let profiles = &self.config.profiles;
+                let rules_of = |profile: &str| &profiles.of(profile).rules;
+                concerned.extend(self.wake_index.with_room_on(
+                    &self.cluster,
+                    node,
+                    above,
+                    rules_of,
+                ));
+            }
+            concerned.extend(self.parked.promised_on(name));
+        }
+        let had_one = |sort: &&ParkKey| {
+            let chances = self.parked.chances(sort);
+            chances.is_some_and(|it| nodes.iter().any(|node| it.are_on(node)))
+        };
+        concerned.extend(self.wake_index.hopeful().filter(had_one).cloned());
+        concerned
+    }
+
+    /// Notes what the sort lacks, for the changes to come.
+    pub(crate) fn file(&mut self, sort: &ParkKey) {
+        if self.parked.chances(sort).is_none() {
+            return;
+        }
+        let key = self.placed_as(sort);
+        let rules = &self.config.profiles.of(&sort.profile).rules;
+        let (level, is_local) = (level(rules, sort), is_local(rules, sort));
+        let view = View { rules, cluster: &self.cluster };
+        let shortage = self.placing.shortage(view, &key, level);
+        self.wake_index.file(sort, level, is_local, shortage);
+        self.note_chances(sort);
+    }
+
+    fn note_chances(&mut self, sort: &ParkKey) {
+        let has_any = self.parked.chances(sort).is_some_and(|it| *it != Chances::default());
+        self.wake_index.set_hopeful(sort, has_any);
+    }
+
+    /// Selectors may tell Pods apart now that were of one kind: those become kinds of their own, which know what they knew.
+    fn split_kinds(&mut self) {
+        let newly_read = self.placing.take_newly_read();
+        if newly_read.as_ref().is_some_and(Vec::is_empty) {
+            return;
+        }
+        let concerns = |labels: &Labels| {
+            newly_read.as_ref().is_none_or(|all| all.iter().any(|it| it.concerns(labels)))
+        };
+        let mut moved = Vec::new();
+        for (key, group) in self.parked.groups() {
+            for (order, pod) in &group.pods {
+                let shape = self.pods.get(pod).map(|record| &record.pod.spec.shape);
+                if let Some(shape) = shape.filter(|shape| concerns(&shape.labels)) {
+                    moved.push((key.clone(), *order, pod.clone(), shape.clone()));
+                }
+            }
+        }
+        for (key, order, pod, shape) in moved {
+            let to = ParkKey { shape: self.placing.project(&shape), ..key.clone() };
+            if to.shape != key.shape {
+                self.park_as(&key, to, order, &pod);
             }
         }
     }
 
-    /// A Pod that comes helps nobody who asks nothing of it, unless it could be sent away again.
-    fn is_hopeless_after(&self, change: Change<'_>, sort: &ParkKey) -> bool {
-        let Change::Pod { before: None, after: Some(pod) } = change else { return false };
-        let had_none = self.parked.chances(sort).is_some_and(|it| *it == Chances::default());
-        had_none && pod.priority >= sort.shape.priority && !keeps_others_away(pod)
+    /// The Pod is of another kind than it was, to which Nodes are what they were to the other.
+    fn park_as(&mut self, from: &ParkKey, to: ParkKey, order: Order, pod: &PodUid) {
+        let known = self.parked.known_of(from);
+        let is_one_awake = self.parked.group(from).is_some_and(|group| group.awake.is_some());
+        if self.parked.remove(from, order) {
+            self.wake_index.remove(&from.plain());
+        }
+        let to = self.parked.shared(to);
+        if let Some(record) = self.pods.get_mut(pod) {
+            record.parked_as = Some(Box::new(to.clone()));
+        }
+        if self.parked.insert(to.clone(), order, pod.clone(), known) {
+            self.file(&to.plain());
+        }
+        // Whoever is tried first may be of the other kind, and then says nothing of this one.
+        if is_one_awake {
+            self.wake_one(&to);
+        }
     }
 
     /// An object that Pods refer to can be used at other Nodes than before.
@@ -68,18 +187,43 @@ impl Engine {
         let sorts: Vec<ParkKey> = sorts.cloned().collect();
         for sort in sorts {
             self.judge(&sort, &Scope::Everywhere);
+            self.file(&sort);
         }
     }
 
-    /// Were an event lost, this finds it out: all chances are judged anew. It never does in a test.
+    /// Were an event lost, this finds it out: all chances are judged anew, a few kinds at a time. It never does in a test.
     pub(crate) fn sweep(&mut self) {
         if self.now < self.sweep_at {
             return;
         }
-        self.sweep_at = self.now + SWEEP_INTERVAL;
-        let sorts: Vec<ParkKey> = self.parked.sorts().cloned().collect();
-        for sort in sorts {
-            self.stats.woken_by_sweep += self.judge(&sort, &Scope::Everywhere);
+        let sorts = self.parked.sorts_after(self.sweep_after.as_ref(), SWEEP_SORTS_MAX);
+        for sort in &sorts {
+            self.sweep_sort(sort);
+        }
+        if sorts.len() == SWEEP_SORTS_MAX {
+            self.sweep_after = sorts.into_iter().next_back();
+            self.sweep_at = self.now + SWEEP_PAUSE;
+        } else {
+            self.sweep_after = None;
+            self.sweep_at = self.now + SWEEP_INTERVAL;
+            self.placing.forget_unused();
+        }
+    }
+
+    fn sweep_sort(&mut self, sort: &ParkKey) {
+        // Selectors that told it from others may be gone.
+        let shape = self.placing.project(&sort.shape);
+        if shape != sort.shape {
+            for (key, order, pod) in self.parked.of_sort(sort) {
+                let to = ParkKey { shape: shape.clone(), ..key.clone() };
+                self.park_as(&key, to, order, &pod);
+            }
+            return;
+        }
+        self.file(sort);
+        if self.wake_index.has_room(sort) {
+            let scope = scope_of(self.rules_of(&sort.profile), sort);
+            self.stats.woken_by_sweep += self.judge(sort, &scope);
         }
     }
 
@@ -109,6 +253,7 @@ impl Engine {
             }
             Scope::Nodes(nodes) => self.gained_on(sort, nodes),
         };
+        self.note_chances(sort);
         let mut kinds = self.judge_promised(sort, scope, &gained);
         if gained != Chances::default() && self.parked.has(sort) {
             self.wake_one(sort);
@@ -210,30 +355,25 @@ impl Engine {
         }
         self.wake(&pod);
     }
-
-    /// Where a change can matter to a Pod that asks nothing of other Pods. What others want to be
-    /// away from reaches as far as their terms.
-    fn scope_of(&self, change: Change<'_>) -> Scope {
-        match change {
-            Change::Namespaces | Change::Selectors => Scope::Everywhere,
-            Change::Node(name) => {
-                let keeps_away = self.cluster.pods_on(name).any(keeps_others_away);
-                if keeps_away { Scope::Everywhere } else { Scope::Nodes([name.clone()].into()) }
-            }
-            Change::Pod { before, after } => {
-                let pods = [before, after].into_iter().flatten();
-                if pods.clone().any(keeps_others_away) {
-                    return Scope::Everywhere;
-                }
-                let nodes = pods.flat_map(|pod| [&pod.node, &pod.nominated_node]).flatten();
-                Scope::Nodes(nodes.cloned().collect())
-            }
-        }
-    }
 }
 
-fn keeps_others_away(pod: &ClusterPod) -> bool {
-    !pod.pod_affinity.anti_required.is_empty()
+/// Where a Pod of this sort can have a chance at all: a DaemonSet's Pod names its Node.
+fn scope_of(rules: &Rules, sort: &ParkKey) -> Scope {
+    let required = sort.shape.node_affinity.required.as_ref();
+    let named = required.filter(|_| rules.filters_by(Plugin::NodeAffinity));
+    named.and_then(NodeSelector::named_nodes).map_or(Scope::Everywhere, Scope::Nodes)
+}
+
+/// The Nodes that are something else than before.
+fn nodes_of(change: Change<'_>) -> BTreeSet<NodeName> {
+    match change {
+        Change::Namespaces | Change::Selectors { .. } => BTreeSet::new(),
+        Change::Node(name) => [name.clone()].into(),
+        Change::Pod { before, after } => {
+            let pods = [before, after].into_iter().flatten();
+            pods.flat_map(|pod| [&pod.node, &pod.nominated_node]).flatten().cloned().collect()
+        }
+    }
 }
 
 /// Whether a Pod of this sort asks nothing of the Pods on other Nodes.

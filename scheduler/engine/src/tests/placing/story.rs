@@ -1,23 +1,23 @@
 //! Random clusters, and random changes to them.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::{
     ClusterNode, ClusterPod, Deletion, Effect, HostPort, LabelSelector, Labels, Node, NodeImage,
-    NodeInclusionPolicy, NodeName, NodeSelector, NodeSelectorTerm, ObjectKey, ObjectRef, Owner,
-    OwnerKind, PodAffinityTerm, PreferredNodeTerm, RawRequirement, Reach, Resources, Shape, Taint,
-    Toleration, TolerationOperator, TopologySpreadConstraint, WeightedPodAffinityTerm,
-    WhenUnsatisfiable,
+    NodeName, NodeSelector, NodeSelectorTerm, ObjectKey, ObjectRef, Owner, OwnerKind,
+    PreferredNodeTerm, RawRequirement, Reach, Resources, Shape, Taint, Toleration,
+    TolerationOperator, TopologySpreadConstraint, WeightedPodAffinityTerm, WhenUnsatisfiable,
 };
 use oracle::{Cluster, DefaultSpread, Plugin, Rules, ScoringStrategy};
 
-use crate::placing::{KindKey, Placing};
+use crate::placing::{CacheLimit, KindKey, Placing};
 use crate::rng::Rng;
 use crate::testkit::{corridor, shape};
 use crate::wake::Change;
 
 pub(super) const NODES: usize = 12;
+/// Values of a label that few selectors read.
+pub(super) const INDEXES: usize = 6;
 pub(super) const NAMESPACES: [&str; 2] = ["team-a", "team-b"];
 
 /// A cluster that changes at random, and the same arranged for quick answers.
@@ -186,44 +186,19 @@ impl Story {
         }
     }
 
-    fn term(&mut self) -> PodAffinityTerm {
-        let key = ["zone", "rack", "kubernetes.io/hostname"][self.below(3)];
-        let app = labels(&[("app", format!("a{}", self.below(3)))]);
-        let namespaces = match self.below(6) {
-            0 => Some(LabelSelector::EVERYTHING),
-            1 => Some(LabelSelector::of_labels(&labels(&[("team", "b".to_owned())]))),
-            _ => None,
-        };
-        let own: Arc<str> = NAMESPACES[self.below(2)].into();
-        PodAffinityTerm::new(&own, key, LabelSelector::of_labels(&app), BTreeSet::new(), namespaces)
-    }
-
-    fn spread(&mut self) -> TopologySpreadConstraint {
-        let key = ["zone", "rack", "kubernetes.io/hostname"][self.below(3)];
-        let when = [WhenUnsatisfiable::DoNotSchedule, WhenUnsatisfiable::ScheduleAnyway];
-        let app = labels(&[("app", format!("a{}", self.below(3)))]);
-        let selector =
-            if self.one_in(8) { LabelSelector::EVERYTHING } else { LabelSelector::of_labels(&app) };
-        let when = when[self.below(2)];
-        let skew = i32::try_from(1 + self.below(3)).unwrap();
-        let mut constraint = TopologySpreadConstraint::new(key, skew, when, selector);
-        if self.one_in(4) {
-            constraint.node_taints_policy = NodeInclusionPolicy::Honor;
-        }
-        if self.one_in(4) {
-            constraint.node_affinity_policy = NodeInclusionPolicy::Ignore;
-        }
-        if self.one_in(4) {
-            constraint.min_domains = Some(3);
-        }
-        constraint
-    }
-
     fn some_shape(&mut self) -> Shape {
         let cpu = [0, 100, 300, 700, 900, 900][self.below(if self.is_crowded { 6 } else { 4 })];
         let memory = [0, 64 << 20, 400 << 20][self.below(3)];
         let mut it = shape(cpu, memory);
         it.labels = labels(&[("app", format!("a{}", self.below(3)))]);
+        if self.one_in(2) {
+            it.labels.extend(labels(&[("index", format!("{}", self.below(INDEXES)))]));
+        }
+        if self.one_in(3) {
+            let bytes = i64::try_from(self.below(1000)).unwrap();
+            it.requests.asked.memory_bytes += bytes;
+            it.requests.held.memory_bytes += bytes;
+        }
         it.priority = i32::try_from(self.below(3)).unwrap();
         if self.one_in(5) {
             for list in [&mut it.requests.asked, &mut it.requests.held] {
@@ -343,14 +318,23 @@ impl Story {
         }
         let app = labels(&[("app", format!("a{}", self.below(3)))]);
         let namespace = NAMESPACES[self.below(2)];
-        if self.one_in(2) {
-            self.cluster.services.insert(ObjectKey::new(namespace, "s"), app);
+        if self.one_in(4) {
+            let before = self.cluster.services.remove(&ObjectKey::new(namespace, "s"));
+            let before = before.as_ref().map(LabelSelector::of_labels);
+            let change = Change::Selectors { before: before.as_ref(), after: None };
+            self.placing.note(change, &self.cluster);
+            return;
+        }
+        let after = LabelSelector::of_labels(&app);
+        let before = if self.one_in(2) {
+            let before = self.cluster.services.insert(ObjectKey::new(namespace, "s"), app);
+            before.as_ref().map(LabelSelector::of_labels)
         } else {
             let owner = Owner { kind: OwnerKind::ReplicaSet, name: "web".into() };
-            let selector = LabelSelector::of_labels(&app);
-            self.cluster.owners.insert((namespace.into(), owner), selector);
-        }
-        self.placing.note(Change::Selectors, &self.cluster);
+            self.cluster.owners.insert((namespace.into(), owner), after.clone())
+        };
+        let change = Change::Selectors { before: before.as_ref(), after: Some(&after) };
+        self.placing.note(change, &self.cluster);
     }
 
     pub fn step(&mut self) {
@@ -363,12 +347,13 @@ impl Story {
             2 if self.one_in(2) => self.change_context(),
             3 if self.one_in(4) => {
                 self.rules = self.some_rules();
-                self.placing.reconfigured();
+                self.placing.reconfigured(CacheLimit::default());
             }
             4 if self.one_in(2) => {
                 let (place, kind) = (self.below(self.kinds.len()), self.some_kind());
                 self.kinds[place] = kind;
             }
+            5 if self.one_in(8) => self.placing.forget_unused(),
             5 => self.change_budget(),
             6 if self.one_in(2) => self.change_budget(),
             7..10 if self.is_crowded && self.one_in(2) => self.put_pod(),
