@@ -179,7 +179,8 @@ impl Engine {
         let Some(node) = self.cluster.nodes.get(&nomination.place.node) else { return false };
         let priority = record.pod.spec.shape.priority;
         let is_leaving = |other: &&ClusterPod| {
-            let leaves = is_victim(other, priority) || nomination.victims.contains(&other.uid);
+            let is_sent_away = nomination.victims.contains(&other.uid) && other.priority < priority;
+            let leaves = is_sent_away || is_victim(other, priority);
             leaves && Some(&other.uid) != spared
         };
         let leaving: Vec<&ClusterPod> =

@@ -316,3 +316,16 @@ fn a_new_leader_carries_on_with_those_who_were_told_to_go_and_tells_the_others_t
     assert_eq!(of(EvictionStep::Withdraw), ["c", "d"], "{steps:?}");
     assert_eq!(nominations, [(key("p"), Some("n0".to_owned()))]);
 }
+
+#[test]
+fn nobody_goes_for_one_who_is_not_more_important() {
+    let mut world = full();
+    let announced = announced(&mut world);
+    world.see(bound("a", "n0", 1000).build());
+    for eviction in &announced {
+        world.step_done(eviction);
+    }
+    let (steps, nominations) = world.steps();
+    assert!(steps.iter().all(|it| it.step == EvictionStep::Withdraw), "{steps:?}");
+    assert_eq!(nominations, [(key("p"), None)]);
+}
