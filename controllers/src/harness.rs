@@ -18,7 +18,12 @@ use crate::watch::{self, News};
 
 /// Passes of one kind that run at once. Each waits for few calls, so this is no limit on speed,
 /// but one on what a slow daemon can pile up.
-const PASSES_MAX: usize = 32;
+const PASSES_MAX: usize = 256;
+/// Those of one namespace: its webhooks may make each of them take its whole time-out, and the others must not wait for
+/// that.
+const PASSES_OF_NAMESPACE_MAX: usize = 32;
+/// When an object whose namespace has that many is looked at again.
+const PUT_OFF: Duration = Duration::from_millis(200);
 /// One list of a thousand objects fits without holding up the watch.
 const NEWS_MAX: usize = 1024;
 /// Nothing is due: look again after this long, whatever happens.
@@ -134,6 +139,8 @@ struct Harness<C: Controller> {
     line: Line<Key>,
     passes: JoinSet<Ended<C>>,
     running: HashMap<Id, Key>,
+    /// How many those are, by namespace.
+    running_of: HashMap<String, usize>,
     begun: IntCounter,
     is_synced: bool,
 }
@@ -152,6 +159,7 @@ pub(crate) async fn run<C: Controller>(context: Arc<Context>, _controller: C) {
         line: Line::new(settings.backoff_first, settings.backoff_max),
         passes: JoinSet::new(),
         running: HashMap::new(),
+        running_of: HashMap::new(),
         begun: context.metrics.reconciles(&C::Object::kind(&())),
         is_synced: false,
     };
@@ -182,7 +190,13 @@ impl<C: Controller> Harness<C> {
 
     fn start_due(&mut self) {
         while self.passes.len() < PASSES_MAX {
-            let Some((key, may_retry)) = self.line.take(Instant::now()) else { return };
+            let now = Instant::now();
+            let Some((key, may_retry)) = self.line.take(now) else { return };
+            let of_namespace = self.running_of.get(&key.0).copied().unwrap_or_default();
+            if of_namespace >= PASSES_OF_NAMESPACE_MAX {
+                self.line.put_off(&key, now + PUT_OFF);
+                continue;
+            }
             let Some(held) = self.objects.get_mut(&key) else {
                 self.line.forget(&key);
                 continue;
@@ -194,6 +208,7 @@ impl<C: Controller> Harness<C> {
             let task = self
                 .passes
                 .spawn(async move { (name, uid, C::pass(context, object, memory, turn).await) });
+            *self.running_of.entry(key.0.clone()).or_default() += 1;
             self.running.insert(task.id(), key);
             self.begun.inc();
         }
@@ -203,7 +218,7 @@ impl<C: Controller> Harness<C> {
         let now = Instant::now();
         match ended {
             Ok((id, (key, uid, pass))) => {
-                self.running.remove(&id);
+                self.stopped(id);
                 let mut has_news = false;
                 if let Some(held) = self.objects.get_mut(&key)
                     && held.object.uid().as_deref() == Some(uid.as_str())
@@ -223,11 +238,23 @@ impl<C: Controller> Harness<C> {
             }
             Err(failure) => {
                 // One bad object never takes the others down.
-                let Some(key) = self.running.remove(&failure.id()) else { return };
+                let Some(key) = self.stopped(failure.id()) else { return };
                 error!(object = ?key, %failure, "a pass panicked");
                 self.line.finish(&key, now, &Again::Failed, chance());
             }
         }
+    }
+
+    /// A pass runs no more. Whose it was.
+    fn stopped(&mut self, id: Id) -> Option<Key> {
+        let key = self.running.remove(&id)?;
+        if let Some(running) = self.running_of.get_mut(&key.0) {
+            *running -= 1;
+            if *running == 0 {
+                self.running_of.remove(&key.0);
+            }
+        }
+        Some(key)
     }
 
     fn wake(&mut self, pending: &Pending) {

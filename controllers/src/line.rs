@@ -101,6 +101,14 @@ impl<K: Ord + Clone> Line<K> {
         self.set_due(key, Some(due));
     }
 
+    /// Its pass does not take place now. It counts neither as a success nor as a failure.
+    pub fn put_off(&mut self, key: &K, until: Instant) {
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        entry.running = false;
+        entry.woken = None;
+        self.set_due(key, Some(until));
+    }
+
     pub fn next_due(&self) -> Option<Instant> {
         self.due.first().map(|(due, _)| *due)
     }
@@ -193,5 +201,20 @@ mod tests {
         assert_eq!(pause(SECOND, 8 * SECOND, 2, 0.0), 4 * SECOND);
         assert_eq!(pause(SECOND, 8 * SECOND, 2, 1.0), 2 * SECOND);
         assert_eq!(pause(SECOND, 8 * SECOND, 4_000, 0.0), 8 * SECOND);
+    }
+
+    #[test]
+    fn what_is_put_off_is_due_later_and_has_neither_failed_nor_succeeded() {
+        let (mut line, now) = (line(), Instant::now());
+        line.wake(&"a", now);
+        line.take(now);
+        line.finish(&"a", now, &Again::Failed, 0.0);
+        let later = now + SECOND;
+        assert_eq!(line.take(later), Some(("a", true)));
+        line.put_off(&"a", later + SECOND);
+        assert_eq!(line.take(later), None);
+        assert_eq!(line.take(later + SECOND), Some(("a", true)));
+        line.finish(&"a", later + SECOND, &Again::Failed, 0.0);
+        assert_eq!(line.next_due(), Some(later + 3 * SECOND), "the second failure in a row");
     }
 }

@@ -111,6 +111,10 @@ impl History {
                 copy.handle(self.world.engine.now, Event::PodGone(other.uid.clone()));
             }
         }
+        // That its last Binding was refused does not say that it could not start.
+        if let Some(record) = copy.pods.get_mut(&record.pod.uid) {
+            record.rejection = None;
+        }
         let explained = copy.explain(&record.pod.key).unwrap();
         let fits = explained.nodes.best == [nomination.place.node.clone()];
         (explained.dominant.is_some() || !fits).then_some(explained.message)
