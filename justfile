@@ -18,7 +18,7 @@ e2e:
 
 # Its core on the oldest release of Kubernetes that is supported.
 e2e-oldest:
-    CORRIDOR_E2E_KUBERNETES=oldest cargo test -p e2e --test scheduling --test admission --test install --test completed_pods
+    CORRIDOR_E2E_KUBERNETES=oldest cargo test -p e2e --test scheduling --test admission --test install --test completed_pods --test replicas
 
 # The story, in memory.
 demo *args:
