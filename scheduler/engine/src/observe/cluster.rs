@@ -95,8 +95,9 @@ impl Engine {
     ) {
         let owner = (namespace, owner);
         if self.cluster.owners.get(&owner) != Some(&selector) {
-            let before = self.cluster.owners.insert(owner, selector.clone());
-            self.selector_changed(before.as_ref(), Some(&selector));
+            let after = selector.clone();
+            let before = self.cluster.owners.insert(owner, selector);
+            self.selector_changed(before.as_ref(), Some(&after));
         }
     }
 

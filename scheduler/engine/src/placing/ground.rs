@@ -51,6 +51,8 @@ impl Ground {
         for selector in cluster.owners.values() {
             readers.count(selector, true);
         }
+        // Whoever waits was told apart by all of these before.
+        readers.take_newly_read();
         ground
     }
 

@@ -1,3 +1,4 @@
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ pub(crate) struct Parked {
 }
 
 /// Pods with the same key fit on the same Nodes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ParkKey {
     pub profile: Arc<str>,
     pub namespace: Arc<str>,
@@ -32,6 +33,27 @@ pub(crate) struct ParkKey {
     pub objects: Vec<ObjectRef>,
     /// A Pod that was promised a Node is a kind of its own: the promise is its alone.
     pub nominated: Option<(NodeName, PodUid)>,
+}
+
+impl Ord for ParkKey {
+    /// By one field after the other. Those that are known share memory: then nothing in it is compared.
+    fn cmp(&self, other: &Self) -> Ordering {
+        fn shared<T: Ord + ?Sized>(one: &Arc<T>, other: &Arc<T>) -> Ordering {
+            if Arc::ptr_eq(one, other) { Ordering::Equal } else { one.cmp(other) }
+        }
+        let Self { profile, namespace, shape, objects, nominated } = self;
+        shared(profile, &other.profile)
+            .then_with(|| shared(namespace, &other.namespace))
+            .then_with(|| shared(shape, &other.shape))
+            .then_with(|| objects.cmp(&other.objects))
+            .then_with(|| nominated.cmp(&other.nominated))
+    }
+}
+
+impl PartialOrd for ParkKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl ParkKey {

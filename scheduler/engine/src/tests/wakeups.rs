@@ -16,7 +16,7 @@ use super::World;
 use crate::queue::ParkKey;
 use crate::record::Stage;
 use crate::testkit::{NodeBuilder, PodBuilder};
-use crate::{Engine, Event, Report};
+use crate::{Event, Report};
 
 /// What a Pod wants of others, and how much it takes.
 #[derive(Clone, Debug)]
@@ -161,12 +161,7 @@ impl History {
         let (world, generations) = (World::with_nodes(0), BTreeMap::new());
         let mut history = Self { world, generations, kinds };
         let mut wakings = 0;
-        for (number, step) in steps.iter().enumerate() {
-            if number == steps.len() / 2 {
-                let written = super::json(&history.world.engine.snapshot());
-                let snapshot = serde_json::from_str(&written).unwrap();
-                history.world.twin = Some(Engine::restore(snapshot));
-            }
+        for step in steps {
             wakings += history.apply(step);
             history.the_index_knows_all_that_is_parked();
         }
