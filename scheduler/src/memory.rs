@@ -14,13 +14,11 @@ const MEMORY_BYTES_UNKNOWN: u64 = 1 << 30;
 
 /// What was asked for, or else a share of the memory.
 pub fn cache_limit(asked_mib: Option<u64>) -> CacheLimit {
-    let bytes = match asked_mib {
-        Some(mib) => mib.saturating_mul(1 << 20),
-        None => {
-            let memory = usable_bytes(Path::new("/")).unwrap_or(MEMORY_BYTES_UNKNOWN);
-            (memory / SHARE_OF_MEMORY).max(CACHE_BYTES_MIN)
-        }
+    let share = || {
+        let memory = usable_bytes(Path::new("/")).unwrap_or(MEMORY_BYTES_UNKNOWN);
+        (memory / SHARE_OF_MEMORY).max(CACHE_BYTES_MIN)
     };
+    let bytes = asked_mib.map_or_else(share, |mib| mib.saturating_mul(1 << 20));
     CacheLimit { bytes }
 }
 
