@@ -8,6 +8,7 @@
 )]
 
 mod bindings;
+mod objects;
 mod writes;
 
 use std::time::{Duration, Instant};
@@ -80,7 +81,7 @@ async fn until_bound(cluster: &Cluster, namespace: &str, prefix: &str, count: us
     };
     let pods = cluster.pods(namespace);
     let awaited = format!("{count} Pods {namespace}/{prefix}-… to be bound");
-    let patience = Duration::from_secs(120);
+    let patience = Duration::from_mins(2);
     observe::until_pods(&pods, &awaited, patience, |seen| {
         seen.iter().filter(|it| is_bound(*it)).count() >= count
     })

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use model::{Amount, Instant, Need, ObjectKind, ObjectRef, PodUid};
-use oracle::{Chances, Cluster, Prospect};
+use model::{Amount, Instant, ObjectKind, ObjectRef, PodUid};
+use oracle::Cluster;
 
 use crate::closed::ClosedNodes;
 use crate::decision::{Held, Poll, Report, Work};
 use crate::event::{Event, Kind};
 use crate::ledger::Ledger;
-use crate::line::{Bypass, WakeAside};
+use crate::line::Bypass;
 use crate::nomination::Nominations;
 use crate::objects::Objects;
 use crate::placing::{CacheLimit, Placing};
@@ -20,15 +20,12 @@ use crate::profile::Profiles;
 use crate::queue::{ActiveQueue, BackoffQueue, NamespaceThrottle, ParkKey, Parked};
 use crate::record::Stage;
 use crate::records::Records;
-use crate::rejection::Rejection;
 use crate::reports::{EventQueue, Reports};
 use crate::rng::Rng;
 use crate::stats::Stats;
 use crate::tally::{QueuedBy, Tally};
-use crate::throttling::BindingChange;
 use crate::uses::Uses;
 use crate::wake::WakeIndex;
-use crate::wakes_on::WakeOn;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineConfig {
@@ -277,100 +274,6 @@ impl Engine {
         self.reconsider_nominations();
         self.tally.because_of(QueuedBy::Sweep);
         self.sweep();
-    }
-
-    /// Moves a Pod from where it is to another place: the only way a Pod moves.
-    pub(crate) fn move_to(&mut self, uid: &PodUid, to: Stage) {
-        let Some(record) = self.pods.get_mut(uid) else { return };
-        let from = std::mem::replace(&mut record.stage, to.clone());
-        *self.stats.of_stage(&from) -= 1;
-        *self.stats.of_stage(&to) += 1;
-        self.tally.moved(&from, &to);
-        // Whoever is sent back at once was not decided upon.
-        let is_put_off = matches!(to, Stage::Active | Stage::Backoff | Stage::Throttled);
-        if self.trying.as_ref() == Some(uid) && !is_put_off {
-            self.tally.tried(self.now, record);
-        }
-        let order = record.order;
-        let pod = record.pod.clone();
-        let spec = &pod.spec;
-        let binding = BindingChange::of(&from, &to);
-        let amount = |of: &ObjectRef| spec.need_of(of).map(Need::reserves).unwrap_or_default();
-        match from {
-            Stage::Active => self.active.remove(order),
-            Stage::Backoff => self.backoff.remove(uid),
-            Stage::Throttled => self.throttle.leave(&spec.namespace, order),
-            Stage::Parked => {
-                if let Some(kind) = record.parked_as.take()
-                    && self.parked.remove(&kind, order)
-                {
-                    self.wake_index.remove(&kind.plain());
-                }
-            }
-            Stage::InLine(object) | Stage::Aside(object) => {
-                let amount = amount(&object);
-                self.objects.with_line(&object, |line| line.leave(&spec.namespace, order, amount));
-            }
-            Stage::Resting
-            | Stage::Finished
-            | Stage::Held
-            | Stage::Reporting
-            | Stage::Binding { .. }
-            | Stage::Bound => {}
-        }
-        match to {
-            Stage::Active => self.active.push(uid.clone(), order),
-            Stage::Backoff => self.backoff.push(uid.clone(), record.not_before, order),
-            Stage::Throttled => self.throttle.wait(&spec.namespace, order, uid),
-            Stage::Parked => self.park(uid),
-            Stage::InLine(object) => {
-                let (amount, uid) = (amount(&object), uid.clone());
-                self.objects
-                    .with_line(&object, |line| line.join(&spec.namespace, order, amount, uid));
-            }
-            Stage::Aside(object) => {
-                let wake = match record.rejection.as_deref().map(Rejection::wake_on) {
-                    Some(WakeOn::ObjectSpecChange { .. }) => WakeAside::SpecChange,
-                    Some(WakeOn::PolicyChange { .. }) => WakeAside::PolicyChange,
-                    Some(WakeOn::DomainChange { .. }) => WakeAside::DomainChange,
-                    _ => WakeAside::SpecChangeOrReady,
-                };
-                self.objects.with_line(&object, |line| line.stand_aside(order, uid.clone(), wake));
-            }
-            Stage::Resting
-            | Stage::Finished
-            | Stage::Held
-            | Stage::Reporting
-            | Stage::Binding { .. }
-            | Stage::Bound => {}
-        }
-        if let Some(change) = binding {
-            self.note_binding(&pod, change);
-        }
-    }
-
-    /// A Pod that has just been rejected has no chance; but one that was promised a Node may have
-    /// sent others away.
-    fn park(&mut self, uid: &PodUid) {
-        let Some(record) = self.pods.get(uid) else { return };
-        let (kind, order) = (record.kind(), record.order);
-        let shape = self.placing.project(&kind.shape);
-        let kind = self.parked.shared(ParkKey { shape, ..kind });
-        let new = if kind.nominated.is_none() || self.parked.has(&kind) {
-            <(Chances, Prospect)>::default()
-        } else {
-            let is_known = self.parked.has_common(&kind);
-            let chances =
-                if is_known { Chances::default() } else { self.chances_of(&kind.plain()) };
-            (chances, self.prospect_of(&kind))
-        };
-        if let Some(record) = self.pods.get_mut(uid) {
-            record.parked_as = Some(Box::new(kind.clone()));
-        }
-        let sort = kind.plain();
-        if self.parked.insert(kind, order, uid.clone(), new) {
-            self.file(&sort);
-        }
     }
 
     /// The report on a held Pod as it stands now; none if there is nothing new to say.

@@ -47,6 +47,7 @@ mod rejection;
 mod reports;
 mod rng;
 mod snapshot;
+mod stages;
 mod stats;
 mod survey;
 mod tally;

@@ -8,6 +8,7 @@ use crate::engine::Engine;
 use crate::record::Stage;
 
 /// What a move of a Pod from one stage to another means for its Binding.
+#[derive(Clone, Copy)]
 pub(crate) enum BindingChange {
     Begins,
     Fails,

@@ -57,7 +57,7 @@ struct Namespace {
 /// Bindings per million seconds. An integer, so that what was added can be taken away again.
 fn rate(latency: Duration) -> u64 {
     let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
-    if nanos == 0 { 0 } else { 1_000_000_000_000_000 / nanos }
+    1_000_000_000_000_000_u64.checked_div(nanos).unwrap_or_default()
 }
 
 impl Namespace {

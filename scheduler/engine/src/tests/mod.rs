@@ -23,14 +23,20 @@ mod when;
 
 use std::time::Duration;
 
-use model::{Instant, ObjectKey, ObjectKind, Pod};
+use model::{Instant, ObjectKey, ObjectKind, Pod, PodUid};
 
 use crate::testkit::{CorridorBuilder, NodeBuilder, key};
-use crate::{Bind, Engine, EngineConfig, Event, Kind, Poll, Report, Work};
+use crate::{Bind, Engine, EngineConfig, Event, Kind, Poll, Refusal, RefusalCause, Report, Work};
 
 /// As a journal has it.
 pub(super) fn json<T: serde::Serialize>(value: &T) -> String {
     serde_json::to_string(value).unwrap()
+}
+
+/// The API server refuses the Pod's Binding.
+pub(super) fn refused(pod: PodUid) -> Event {
+    let refusal = Refusal { cause: RefusalCause::ApiServer, message: "no".into() };
+    Event::BindRefused { pod, refusal }
 }
 
 /// An engine with a clock that tests turn by hand.

@@ -7,11 +7,11 @@ use std::time::Duration;
 use model::{Amount, Assignment, ObjectKind, ObjectRef, Phase, PodUid};
 use proptest::prelude::*;
 
-use super::World;
 use super::evictions::Evictions;
+use super::{World, refused};
 use crate::record::Stage;
 use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder, bundle, corridor, key};
-use crate::{Bind, Event, Held, Refusal, RefusalCause, Report};
+use crate::{Bind, Event, Held, Report};
 
 #[derive(Clone, Debug)]
 pub(super) enum Step {
@@ -63,7 +63,7 @@ fn asks(first: u8) -> impl Strategy<Value = Option<(u8, u32)>> {
     prop::option::of((first..first + 2, 0..120_u32))
 }
 
-/// Two corridors, a bundle that can be shared and one that cannot.
+/// Two corridors, a bundle that can be shared, one that cannot.
 fn object(number: u8) -> ObjectRef {
     if number < 2 { corridor(&format!("o{number}")) } else { bundle(&format!("o{number}")) }
 }
@@ -276,11 +276,7 @@ impl History {
             }
             let bind = self.open.remove(0);
             match outcome {
-                0 => {
-                    let refusal =
-                        Refusal { cause: RefusalCause::ApiServer, message: "conflict".into() };
-                    self.world.handle(Event::BindRefused { pod: bind.uid, refusal });
-                }
+                0 => self.world.handle(refused(bind.uid)),
                 1 => {
                     self.world.handle(Event::BindUnknown(bind.uid.clone()));
                     self.open.push(bind);
