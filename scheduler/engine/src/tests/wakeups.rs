@@ -1,13 +1,13 @@
 //! A Pod that fits nowhere is woken if and only if the oracle says that its rejection may have
 //! changed: for random clusters, random Pods and random events.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use model::{
-    Assignment, Effect, HostPort, LabelSelector, Labels, Pod, PodAffinityTerm, PodUid, Shape,
-    Taint, Toleration, TolerationOperator, TopologySpreadConstraint, WhenUnsatisfiable,
+    Assignment, Effect, HostPort, LabelSelector, Labels, NodeName, Pod, PodAffinityTerm, PodUid,
+    Shape, Taint, Toleration, TolerationOperator, TopologySpreadConstraint, WhenUnsatisfiable,
 };
 use oracle::{Chances, Cluster, rejection_may_have_changed};
 use proptest::prelude::*;
@@ -108,7 +108,7 @@ fn pod(number: u8, generation: u32, wish: &Wish, kinds: Kinds) -> PodBuilder {
     let selector = LabelSelector::of_labels(&app(wish.term_app));
     let namespaces = (wish.rule == 7).then(|| LabelSelector::of_labels(&app(0)));
     let term = || {
-        let none = std::collections::BTreeSet::new();
+        let none = BTreeSet::new();
         PodAffinityTerm::new(&own, topology, selector.clone(), none, namespaces.clone())
     };
     let hard = WhenUnsatisfiable::DoNotSchedule;
@@ -288,6 +288,7 @@ impl History {
                 group.is_some_and(|group| group.awake.is_some())
             })
             .collect();
+        let nominated = self.nominated();
         self.world.handle(event.clone());
         let after = self.world.engine.cluster.clone();
         let engine = &self.world.engine;
@@ -297,7 +298,7 @@ impl History {
             let record = engine.pods.get(uid);
             kind.nominated.is_some() && record.is_some_and(|it| it.nominated.is_none())
         };
-        let frees = parked.iter().any(|(uid, kind)| is_withdrawn(uid, kind));
+        let frees = nominated.difference(&self.nominated()).next().is_some();
         let is_woken =
             |uid: &PodUid| matches!(engine.pods[uid].stage, Stage::Active | Stage::Backoff);
         let mut woken = 0;
@@ -330,6 +331,12 @@ impl History {
             );
         }
         woken
+    }
+
+    /// Pods, and the Nodes that they are nominated to.
+    fn nominated(&self) -> BTreeSet<(PodUid, NodeName)> {
+        let pods = self.world.engine.pods.values();
+        pods.filter_map(|it| Some((it.pod.uid.clone(), it.nominated_node()?.clone()))).collect()
     }
 
     /// With all labels, also those that do not count.
