@@ -20,16 +20,21 @@ impl Driver {
     /// Follows the election. Whoever leads no more decides no more; the calls under way end by themselves,
     /// because the client gives them up.
     pub(crate) fn attend(&mut self) {
-        let now = self.clock.now();
-        let change = self.duty.set_term(self.tenure.term(), now);
+        self.notice_term();
+        let lists = self.trackers.of(Kind::Pods).lists();
+        if self.duty.wants_stock(self.clock.now(), lists) {
+            self.take_stock();
+        }
+    }
+
+    /// Whether this replica leads, by the clock. To be called before inputs are taken in: to a process that was stopped
+    /// and continued, what the next leader has done meanwhile is no forgery.
+    pub(crate) fn notice_term(&mut self) {
+        let change = self.duty.set_term(self.tenure.term(), self.clock.now());
         if let Some(change) = change {
             self.change_sides(change);
         }
         self.noted.follows = self.duty.term().is_none();
-        let lists = self.trackers.of(Kind::Pods).lists();
-        if self.duty.wants_stock(now, lists) {
-            self.take_stock();
-        }
     }
 
     fn change_sides(&mut self, change: Change) {

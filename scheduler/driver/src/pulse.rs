@@ -12,9 +12,8 @@ use tokio::time::sleep;
 
 /// The time between two looks, and at most between two beats of a driver that has nothing to do.
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
-/// The longest turn that is known takes a third of the 60 s that this makes: 64 attempts in one poll, each of a kind of
-/// Pod that looks at a million nodes for the first time. To take in a page of Pods, or to write a snapshot of 150,000
-/// of them, takes less than a second.
+/// 60 s. The longest turn to be expected takes about 20 s: 64 attempts in one poll, each of a kind of Pod that looks at
+/// a million nodes for the first time, which takes 0.3 s (benches/README.md).
 const LOOKS_MAX: u32 = 12;
 
 /// The two threads, each with its count of beats.

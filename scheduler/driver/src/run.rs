@@ -256,6 +256,7 @@ impl Driver {
                 Some(dump) = self.dumps.recv() => self.engine.dump(dump),
                 () = sleep_until(wake_at) => {}
             }
+            self.notice_term();
             for input in inputs.drain(..) {
                 self.health.pulse.beat_deciding();
                 self.take(input);
