@@ -367,6 +367,10 @@ impl Driver {
                 continue;
             }
             let Some(report) = self.engine.poll_report() else { return };
+            if self.is_put_off(&report) {
+                self.handle(Event::ReportPutOff(Box::new(report)));
+                continue;
+            }
             match report {
                 Report::Scheduled { pod, uid, node } => {
                     self.tell_event(&pod.namespace, act::scheduled(&pod, &uid, &node));

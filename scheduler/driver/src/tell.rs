@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crds::Used;
-use engine::{Event, Eviction, Held, ObjectUsed};
+use engine::{Eviction, Held, ObjectUsed, Report};
 use tokio::time::sleep;
 use tracing::{info, warn};
 
@@ -19,12 +19,24 @@ const ALARM_TRIES_MAX: u32 = 4;
 const ALARM_PAUSE: Duration = Duration::from_secs(2);
 
 impl Driver {
+    /// Whether writes to the namespace of what is reported are overdue, so that one more would only wait, too. An
+    /// eviction is never put off: a Pod waits for it.
+    pub(crate) fn is_put_off(&self, report: &Report) -> bool {
+        let (kind, namespace) = match report {
+            Report::Held(held) => ("condition", &held.pod.namespace),
+            Report::Used(used) => ("status", &used.object.key.namespace),
+            Report::Scheduled { pod, .. } => ("event", &pod.namespace),
+            Report::Evict(_) => return false,
+        };
+        let is_put_off = self.slots.are_writes_overdue(namespace);
+        if is_put_off {
+            self.metrics.writes.with_label_values(&[kind, "put_off"]).inc();
+        }
+        is_put_off
+    }
+
     /// An Event about an object in this namespace.
     pub(crate) fn tell_event(&mut self, namespace: &Arc<str>, event: EventBody) {
-        if self.slots.are_writes_overdue(namespace) {
-            self.metrics.writes.with_label_values(&["event", "throttled"]).inc();
-            return;
-        }
         let id = self.slots.begin_write(namespace, self.clock.now());
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();
@@ -60,13 +72,7 @@ impl Driver {
     }
 
     pub(crate) fn tell_used(&mut self, used: ObjectUsed) {
-        let namespace = &used.object.key.namespace;
-        if self.slots.are_writes_overdue(namespace) {
-            self.metrics.writes.with_label_values(&["status", "throttled"]).inc();
-            self.handle(Event::UseLost(used.object));
-            return;
-        }
-        let id = self.slots.begin_write(namespace, self.clock.now());
+        let id = self.slots.begin_write(&used.object.key.namespace, self.clock.now());
         let has_stray = self.noted.guard.uses.has_stray(&used.uid);
         let before = self.noted.use_conditions.get(&used.uid).map_or(&[][..], Vec::as_slice);
         let conditions = act::conditions(&used, before, has_stray, wall_clock());
@@ -117,13 +123,7 @@ impl Driver {
     }
 
     pub(crate) fn tell_held(&mut self, held: Held) {
-        let namespace = &held.pod.namespace;
-        if self.slots.are_writes_overdue(namespace) {
-            self.metrics.writes.with_label_values(&["condition", "throttled"]).inc();
-            self.handle(Event::ReportLost(held.uid));
-            return;
-        }
-        let id = self.slots.begin_write(namespace, self.clock.now());
+        let id = self.slots.begin_write(&held.pod.namespace, self.clock.now());
         info!(pod = %held.pod, why = %held.message, "held");
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();

@@ -11,6 +11,7 @@ use model::{
     OwnerKind, Pod, PodDisruptionBudget, PodUid, Reservable,
 };
 
+use crate::decision::Report;
 use crate::engine::EngineConfig;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -88,6 +89,8 @@ pub enum Event {
     ReportWritten(PodUid),
     /// It could not be written: the Pod is told again when its turn comes.
     ReportLost(PodUid),
+    /// This report was not sent: what was sent to its namespace before has no answer yet.
+    ReportPutOff(Box<Report>),
     /// The report on an object's use could not be written.
     UseLost(ObjectRef),
     /// This step of an eviction is done. The first is answered when the victim may go.

@@ -20,6 +20,9 @@ const WRITE_INTERVAL: Duration = Duration::from_secs(30);
 /// Half a kilobyte each: some minutes of binding at full speed, until the API server has time for Events.
 const EVENTS_WAITING_MAX: usize = 100_000;
 
+/// A report on a namespace that cannot be told anything now is looked at again after this long.
+const PUT_OFF: Duration = Duration::from_secs(5);
+
 /// Events about bound Pods wait behind Bindings. What is too many is counted, and never told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventQueue {
@@ -58,6 +61,13 @@ impl ReportState {
         self.writes = self.writes.saturating_add(1);
         self.last_write = now;
     }
+
+    /// What was to be written was not.
+    fn put_off(&mut self) {
+        self.written = None;
+        self.in_flight = false;
+        self.writes = self.writes.saturating_sub(1);
+    }
 }
 
 /// Reports on their way out. A held Pod is queued by name only: what is told is its state
@@ -65,6 +75,8 @@ impl ReportState {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Reports {
     scheduled: VecDeque<Report>,
+    /// With when they are looked at again. No later one is due before an earlier one.
+    scheduled_later: VecDeque<(Instant, Report)>,
     held: VecDeque<PodUid>,
     #[serde(skip)]
     held_members: BTreeSet<PodUid>,
@@ -111,11 +123,30 @@ impl Reports {
     }
 
     pub fn scheduled(&mut self, report: Report, queue: EventQueue) {
-        if self.scheduled.len() >= queue.waiting_max {
+        if self.is_full(queue) {
             self.dropped += 1;
             return;
         }
         self.scheduled.push_back(report);
+    }
+
+    /// An Event that cannot be written now.
+    pub fn put_off_scheduled(&mut self, now: Instant, report: Report, queue: EventQueue) {
+        if self.is_full(queue) {
+            self.dropped += 1;
+            return;
+        }
+        self.scheduled_later.push_back((now + PUT_OFF, report));
+    }
+
+    fn is_full(&self, queue: EventQueue) -> bool {
+        self.scheduled.len() + self.scheduled_later.len() >= queue.waiting_max
+    }
+
+    /// A report on a held Pod that cannot be written now.
+    pub fn put_off_held(&mut self, now: Instant, pod: &PodUid, state: &mut ReportState) {
+        state.put_off();
+        self.later.push(pod.clone(), Reverse((now + PUT_OFF, pod.clone())));
     }
 
     pub fn held(&mut self, now: Instant, pod: &PodUid, state: &ReportState) {
@@ -128,14 +159,22 @@ impl Reports {
     }
 
     pub fn advance(&mut self, now: Instant) {
-        while self.next_due().is_some_and(|due| due <= now) {
+        while self.next_held_due().is_some_and(|due| due <= now) {
             if let Some((pod, _)) = self.later.pop() {
                 self.push_held(&pod);
             }
         }
+        while let Some((_, report)) = self.scheduled_later.pop_front_if(|(at, _)| *at <= now) {
+            self.scheduled.push_back(report);
+        }
     }
 
     pub fn next_due(&self) -> Option<Instant> {
+        let scheduled = self.scheduled_later.front().map(|(at, _)| *at);
+        self.next_held_due().into_iter().chain(scheduled).min()
+    }
+
+    fn next_held_due(&self) -> Option<Instant> {
         self.later.peek().map(|(_, Reverse((at, _)))| *at)
     }
 
@@ -166,7 +205,12 @@ impl Reports {
 
     /// What is still to be told of bound Pods outlives everything derived.
     pub fn only_scheduled(self) -> Self {
-        Self { scheduled: self.scheduled, dropped: self.dropped, ..Self::default() }
+        Self {
+            scheduled: self.scheduled,
+            scheduled_later: self.scheduled_later,
+            dropped: self.dropped,
+            ..Self::default()
+        }
     }
 
     pub fn forget(&mut self, pod: &PodUid) {

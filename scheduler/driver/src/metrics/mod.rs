@@ -172,11 +172,11 @@ fn journal_files_lost(make: &Maker) -> Made<IntCounter> {
 fn writes(make: &Maker) -> Made<IntCounterVec> {
     let writes = make.counters(
         "corridor_writes_total",
-        "What was written beside Bindings: condition, event, status (of Corridors and MemoryBundles), eviction (each step: the announcement, the deletion); ok, failed, or throttled: not sent, because other writes to the same namespace are overdue.",
+        "What was written beside Bindings: condition, event, status (of Corridors and MemoryBundles), eviction (each step: the announcement, the deletion); ok, failed, or put_off: not sent now, because other writes to the same namespace are overdue.",
         &["kind", "result"],
     )?;
     for kind in ["condition", "event", "status", "eviction"] {
-        for result in ["ok", "failed", "throttled"] {
+        for result in ["ok", "failed", "put_off"] {
             writes.with_label_values(&[kind, result]);
         }
     }

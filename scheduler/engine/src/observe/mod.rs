@@ -73,6 +73,7 @@ impl Engine {
             Event::BindRefused { pod, refusal } => self.bind_refused(&pod, refusal),
             Event::ReportWritten(uid) => self.report_ended(&uid, true),
             Event::ReportLost(uid) => self.report_ended(&uid, false),
+            Event::ReportPutOff(report) => self.put_off(*report),
             Event::UseLost(object) => self.uses.lost(&object),
             Event::BindUnknown(uid) => {
                 if self.stage_of(&uid).is_some_and(|stage| matches!(stage, Stage::Binding { .. })) {
@@ -138,6 +139,25 @@ impl Engine {
         self.reflect(uid);
         if let Some(held) = held {
             self.wake_after_release(&held);
+        }
+    }
+
+    fn put_off(&mut self, report: Report) {
+        match report {
+            Report::Held(held) => {
+                if let Some(record) = self.pods.get_mut(&held.uid) {
+                    self.reports.put_off_held(self.now, &held.uid, &mut record.report);
+                }
+                if self.stage_of(&held.uid) == Some(&Stage::Reporting) {
+                    self.move_to(&held.uid, Stage::Active);
+                }
+            }
+            Report::Used(used) => self.uses.lost(&used.object),
+            Report::Scheduled { .. } => {
+                self.reports.put_off_scheduled(self.now, report, self.config.events);
+            }
+            // Its outcome comes back as an event of its own.
+            Report::Evict(_) => {}
         }
     }
 

@@ -152,3 +152,27 @@ fn what_a_full_queue_drops_is_counted_and_what_waits_in_it_is_told() {
     }
     assert_eq!((told, world.engine.stats().reports_dropped), (2, 3));
 }
+
+#[test]
+fn a_report_that_is_put_off_is_neither_lost_nor_counted_as_told() {
+    let mut world = World::with_nodes(1);
+    world.see(PodBuilder::new("fits").build());
+    world.bind_all();
+    world.see(PodBuilder::new("vast").cpu_milli(64_000).build());
+    world.decide();
+    for _ in 0..6 {
+        let mut put_off = Vec::new();
+        while let Some(report) = world.poll_report() {
+            put_off.push(report);
+        }
+        assert_eq!(put_off.len(), 2, "{put_off:?}");
+        for report in put_off {
+            world.handle(Event::ReportPutOff(Box::new(report)));
+        }
+        assert!(world.poll_report().is_none(), "not before its time");
+        assert!(world.engine.poll_timeout().is_some());
+        world.pass(Duration::from_secs(5));
+        world.decide();
+    }
+    assert_eq!(world.held_reports().len(), 1);
+}
