@@ -249,6 +249,8 @@ pub(super) fn drift(object: &crds::Corridor, next: &CorridorStatus) -> Drift {
         || (next.floor_gbps.is_some() && old.floor_gbps != next.floor_gbps)
         || (seconds(next).is_some() && seconds(old) != seconds(next))
         || falls
+        // The first reading.
+        || (old.telemetry.is_none() && next.telemetry.is_some())
     {
         return Drift::Turning;
     }

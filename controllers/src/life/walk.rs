@@ -272,9 +272,8 @@ async fn say<K: Kind>(
         Trust::Good { expires_at, .. } => Some(*expires_at),
         _ => None,
     };
-    let (phase, generation) = (verdict.phase, facts.generation);
-    let conditions = verdict::conditions(&view, &verdict, now);
-    let common = Common { phase, generation, conditions, attestation_expires_at };
+    let (phase, conditions) = (verdict.phase, verdict::conditions(&view, &verdict, now));
+    let common = Common { phase, generation: facts.generation, conditions, attestation_expires_at };
     let sample = sample::<K>(context, found);
     let next = if is_unknown {
         K::status_unknown(object, common)
@@ -307,7 +306,8 @@ async fn say<K: Kind>(
     } else {
         kubernetes::apply_status_unless_changed(&context.client, object, value).await?
     };
-    memory.routine_at = next_routine;
+    // The first reading is written as soon as it is there.
+    memory.routine_at = next_routine.filter(|_| sample.is_some());
     memory.guard.wrote_status(written.meta(), K::own_status(&written));
     count_denial(context, facts, &found.seen.trust, &verdict);
     if is_transition(facts, &verdict) {

@@ -103,6 +103,8 @@ pub(super) fn drift(object: &crds::MemoryBundle, next: &MemoryBundleStatus) -> D
         || (next.floor_gbs.is_some() && old.floor_gbs != next.floor_gbs)
         || (seconds(next).is_some() && seconds(old) != seconds(next))
         || falls
+        // The first reading.
+        || (old.achieved_gbs.is_none() && next.achieved_gbs.is_some())
     {
         return Drift::Turning;
     }
