@@ -8,7 +8,8 @@ pub fn percentile(scraped: &str, metric: &str, share: f64) -> Option<f64> {
     let buckets = scraped.lines().filter_map(|line| sample(line, &name));
     let mut buckets: Vec<(f64, f64)> = buckets
         .filter_map(|(labels, count)| {
-            let bound = labels.strip_prefix("le=\"")?.trim_end_matches('"');
+            let bound = labels.split(',').find_map(|label| label.strip_prefix("le=\""))?;
+            let bound = bound.trim_end_matches('"');
             Some((bound.replace("+Inf", "inf").parse().ok()?, count))
         })
         .collect();
@@ -23,8 +24,7 @@ mod tests {
 
     #[test]
     fn a_percentile_is_the_end_of_its_bucket() {
-        let scraped =
-            "t_bucket{le=\"0.001\"} 90\nt_bucket{le=\"0.01\"} 99\nt_bucket{le=\"+Inf\"} 100\n";
+        let scraped = "t_bucket{profile=\"p\",le=\"0.001\"} 90\nt_bucket{le=\"0.01\",cluster=\"c\"} 99\nt_bucket{le=\"+Inf\"} 100\n";
         assert_eq!(percentile(scraped, "t", 0.5), Some(0.001));
         assert_eq!(percentile(scraped, "t", 0.99), Some(0.01));
         assert_eq!(percentile(scraped, "t", 0.999), Some(f64::INFINITY));
