@@ -17,6 +17,9 @@ use super::Order;
 
 /// What a namespace may have under way when its Bindings are slow: as many as there are bind slots for all.
 const OPEN_MAX: usize = 64;
+/// What a namespace may have under way of which nothing is known yet. Each that is bound is one more, so that a webhook
+/// that turns out to be slow has not taken every seat that the API server has for this scheduler.
+const OPEN_START: usize = 24;
 /// What it may have under way at least: one that succeeds shows that the fault has passed.
 const OPEN_MIN: usize = 2;
 /// An API server that is as busy as it can be answers 64 Bindings at once within this time.
@@ -40,8 +43,10 @@ pub(crate) struct NamespaceThrottle {
     swept_at: Instant,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Namespace {
+    /// What it may have under way by what was bound so far.
+    window: usize,
     /// Pods whose Bindings have no outcome yet, the oldest first.
     open: Vec<(Instant, PodUid)>,
     /// From decision to outcome, smoothed; zero if there was none yet.
@@ -52,6 +57,19 @@ struct Namespace {
     /// Pods that wait until one of the open ones has ended.
     #[serde(with = "crate::written::pairs")]
     waiting: BTreeMap<Order, PodUid>,
+}
+
+impl Default for Namespace {
+    fn default() -> Self {
+        Self {
+            window: OPEN_START,
+            open: Vec::new(),
+            latency: Duration::ZERO,
+            measured_at: Instant::START,
+            is_failing: false,
+            waiting: BTreeMap::new(),
+        }
+    }
 }
 
 /// Bindings per million seconds. An integer, so that what was added can be taken away again.
@@ -97,6 +115,7 @@ impl NamespaceThrottle {
         let Some(at) = it.open.iter().position(|(_, open)| open == pod) else { return };
         let took = now.saturating_since(it.open.remove(at).0);
         it.is_failing &= !is_bound;
+        it.window = OPEN_MAX.min(it.window + usize::from(is_bound));
         let before = rate(it.latency);
         it.latency = if it.latency.is_zero() {
             took
@@ -120,16 +139,16 @@ impl NamespaceThrottle {
             return OPEN_MIN;
         }
         let latency = of.latency(now);
-        if latency < BUSY_LATENCY * SLOW_RATIO {
+        if of.window == OPEN_MAX && latency < BUSY_LATENCY * SLOW_RATIO {
             return usize::MAX;
         }
-        let Some(normal) = self.latency_beside(of) else { return OPEN_MAX };
+        let Some(normal) = self.latency_beside(of) else { return of.window };
         let normal = normal.max(BUSY_LATENCY);
         if latency <= normal * SLOW_RATIO {
-            return OPEN_MAX;
+            return of.window;
         }
         let share = normal.as_nanos() * OPEN_MAX as u128 / latency.as_nanos();
-        usize::try_from(share).unwrap_or(OPEN_MAX).clamp(OPEN_MIN, OPEN_MAX)
+        usize::try_from(share).unwrap_or(OPEN_MAX).clamp(OPEN_MIN, of.window)
     }
 
     /// How long Bindings of the other namespaces take: the mean of their rates, so that several slow ones do not make
@@ -235,6 +254,13 @@ mod tests {
             self.throttle.end(namespace, &pod, true, self.now);
         }
 
+        /// As often as it takes to be known.
+        fn bind_often(&mut self, namespace: &str, takes_millis: u64) {
+            for _ in OPEN_START..OPEN_MAX {
+                self.bind(namespace, takes_millis);
+            }
+        }
+
         /// How many can be begun at once.
         fn fills_at(&mut self, namespace: &str) -> usize {
             let mut begun = 0;
@@ -249,7 +275,8 @@ mod tests {
     #[test]
     fn a_namespace_that_is_answered_quickly_is_not_limited() {
         let mut scene = Scene::new();
-        scene.bind("a", 60);
+        assert_eq!(Scene::new().fills_at("a"), OPEN_START, "nothing is known of it");
+        scene.bind_often("a", 60);
         assert_eq!(scene.fills_at("a"), 1000);
     }
 
@@ -260,7 +287,7 @@ mod tests {
         scene.bind("slow", 1_000);
         assert_eq!(scene.fills_at("slow"), 6, "a tenth of 64");
         let mut scene = Scene::new();
-        scene.bind("quick", 20);
+        scene.bind_often("quick", 20);
         scene.bind("other", 3_000);
         scene.bind("slow", 3_000);
         assert_eq!(scene.fills_at("slow"), OPEN_MIN, "another slow one makes it no better");
@@ -271,11 +298,11 @@ mod tests {
     fn what_is_slow_for_all_is_nobodys_fault() {
         let mut scene = Scene::new();
         for namespace in ["a", "b", "c"] {
-            scene.bind(namespace, 800);
+            scene.bind_often(namespace, 800);
         }
         assert_eq!(scene.fills_at("a"), OPEN_MAX);
         let mut alone = Scene::new();
-        alone.bind("a", 3_000);
+        alone.bind_often("a", 800);
         assert_eq!(alone.fills_at("a"), OPEN_MAX, "there is no other to compare it with");
     }
 
@@ -315,7 +342,7 @@ mod tests {
         scene.bind("quick", 20);
         scene.bind("a", 3_000);
         scene.pass(120_000);
-        assert_eq!(scene.fills_at("a"), 1000);
+        assert_eq!(scene.fills_at("a"), OPEN_START);
         assert_eq!(scene.throttle.namespaces.len(), 1);
     }
 }

@@ -139,7 +139,10 @@ fn what_waiting_kinds_remember_is_bounded_and_changes_no_decision() {
         for index in 0..300 {
             world.see(indexed(index).cpu_milli(MUCH_CPU_MILLI + index).build());
             world.see(PodBuilder::new(&format!("p{index}")).cpu_milli(index).build());
-            bound.extend(world.decide().into_iter().map(|bind| (bind.pod, bind.node)));
+            for bind in world.decide() {
+                world.handle(Event::BindDone(bind.uid));
+                bound.push((bind.pod, bind.node));
+            }
         }
         (bound, world.engine.placing.remembered().1)
     };

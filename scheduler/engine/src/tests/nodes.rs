@@ -57,7 +57,8 @@ fn freed_room_wakes_as_many_as_fit() {
 fn pods_spread_over_equal_nodes() {
     let mut world = World::with_nodes(5);
     for number in 0..50 {
-        world.see(PodBuilder::new(&format!("p{number}")).cpu_milli(300).build());
+        let key = format!("team-{}/p{number}", number % 5);
+        world.see(PodBuilder::new(&key).cpu_milli(300).build());
     }
     let mut per_node = std::collections::BTreeMap::new();
     for bind in world.decide() {
