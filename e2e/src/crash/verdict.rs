@@ -137,15 +137,20 @@ fn told(change: &str) -> Option<String> {
 /// A status is written for its readings alone at most every 30 s, jittered.
 const ROUTINE_AFTER: Duration = Duration::from_secs(20);
 
-/// Writes, without those whose number depends on how long a life takes: that a periodic audit took
-/// place, and readings that are due again.
+/// Writes, without those whose number depends on time: that a periodic audit took place, a first
+/// reading that came after the write before it, and readings that are due again.
 fn count(history: &[Version]) -> usize {
     let is_routine = |pair: &[Version]| {
         let mut changes = Vec::new();
         differences("", &pair[0].object, &pair[1].object, &mut changes);
         let is_audit = changes.iter().all(|it| it.starts_with("status.lastAuditTime="));
         let is_reading = changes.iter().all(|it| told(it).is_none());
-        let is_due = pair[1].seen.duration_since(pair[0].seen) >= ROUTINE_AFTER;
+        let has_reading = |it: &Version| {
+            let status = &it.object["status"];
+            !status["telemetry"].is_null() || !status["achievedGBs"].is_null()
+        };
+        let is_due = !has_reading(&pair[0])
+            || pair[1].seen.duration_since(pair[0].seen) >= ROUTINE_AFTER;
         !pair[1].deleted && !changes.is_empty() && (is_audit || (is_reading && is_due))
     };
     history.len() - history.windows(2).filter(|pair| is_routine(pair)).count()
