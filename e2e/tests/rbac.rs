@@ -56,6 +56,7 @@ const NEEDED: &[Row] = &[
     (Everywhere, "", "replicationcontrollers", &FOLLOWING),
     (Everywhere, "apps", "replicasets", &FOLLOWING),
     (Everywhere, "apps", "statefulsets", &FOLLOWING),
+    (Everywhere, "resource.k8s.io", "deviceclasses", &FOLLOWING),
     (Everywhere, "policy", "poddisruptionbudgets", &FOLLOWING),
     (Everywhere, "", "events", &["create"]),
     (Everywhere, "corridoros.io", "corridors", &READING),

@@ -47,6 +47,11 @@ async fn pod_that_fits_nowhere_says_why() {
 }
 
 #[tokio::test]
+async fn extended_resource_of_a_device_class_is_unsupported() {
+    run(scenarios::extended_resource_of_a_device_class_is_unsupported).await;
+}
+
+#[tokio::test]
 async fn pods_keep_apart() {
     run(scenarios::pods_keep_apart).await;
 }

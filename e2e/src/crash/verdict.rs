@@ -149,8 +149,8 @@ fn count(history: &[Version]) -> usize {
             let status = &it.object["status"];
             !status["telemetry"].is_null() || !status["achievedGBs"].is_null()
         };
-        let is_due = !has_reading(&pair[0])
-            || pair[1].seen.duration_since(pair[0].seen) >= ROUTINE_AFTER;
+        let is_due =
+            !has_reading(&pair[0]) || pair[1].seen.duration_since(pair[0].seen) >= ROUTINE_AFTER;
         !pair[1].deleted && !changes.is_empty() && (is_audit || (is_reading && is_due))
     };
     history.len() - history.windows(2).filter(|pair| is_routine(pair)).count()

@@ -98,14 +98,13 @@ impl PodTemplate {
     fn object(&self, namespace: &str, name: &str) -> Value {
         let mut spec = self.spec.clone();
         let requests = json!({ "cpu": self.cpu, "memory": self.memory });
-        spec.insert(
-            "containers".into(),
+        spec.entry("containers").or_insert_with(|| {
             json!([{
                 "name": "main",
                 "image": "never-pulled:1",
                 "resources": { "requests": requests },
-            }]),
-        );
+            }])
+        });
         json!({
             "apiVersion": "v1",
             "kind": "Pod",

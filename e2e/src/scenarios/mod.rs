@@ -9,6 +9,7 @@ pub mod corridoros;
 mod corridors;
 mod crashes;
 mod daemons;
+mod device_classes;
 mod draining;
 mod lines;
 mod nominating;
@@ -21,6 +22,7 @@ pub use bundles::pod_waits_for_corridor_and_bundle;
 pub use corridors::pod_waits_for_its_corridor;
 pub use crashes::killed_in_the_middle_of_500_pods;
 pub use daemons::corridor_and_bundle_live_and_end;
+pub use device_classes::extended_resource_of_a_device_class_is_unsupported;
 pub use draining::releasing_corridor_drains;
 pub use lines::{held_pods_bind_in_order, stale_backend_holds_pods};
 pub use nominating::{

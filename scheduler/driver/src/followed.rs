@@ -21,14 +21,15 @@ use crate::tracker::{Gone, key};
 use crate::translate;
 use crate::watch::Unreadable;
 use crate::wire::{
-    WireBudget, WireBundle, WireCorridor, WireLease, WireNamespace, WireNode, WireObjectCondition,
-    WirePod, WirePolicy, WireReplicaSet, WireReplicationController, WireService, WireStatefulSet,
+    WireBudget, WireBundle, WireCorridor, WireDeviceClass, WireLease, WireNamespace, WireNode,
+    WireObjectCondition, WirePod, WirePolicy, WireReplicaSet, WireReplicationController,
+    WireService, WireStatefulSet,
 };
 
 /// A resource that is listed, then followed.
 pub(crate) trait Followed: Resource<DynamicType = ()> {
     const KIND: Kind;
-    /// It comes with a CRD. Without it, only Pods that refer to it wait.
+    /// It comes with a CRD or with newer API servers. Without it, only Pods that refer to it wait.
     const MAY_BE_ABSENT: bool = false;
 
     /// What its sight tells, if it tells anything new.
@@ -301,6 +302,21 @@ followed_owner!(
 );
 followed_owner!(WireReplicaSet, OwnerKind::ReplicaSet, translate::replica_set);
 followed_owner!(WireStatefulSet, OwnerKind::StatefulSet, translate::stateful_set);
+
+/// Before Kubernetes 1.34 there is none that counts.
+impl Followed for WireDeviceClass {
+    const KIND: Kind = Kind::DeviceClasses;
+    const MAY_BE_ABSENT: bool = true;
+
+    fn seen(self, _: &mut Noted) -> Option<Event> {
+        let resource = self.spec.extended_resource_name.map(Arc::from);
+        Some(Event::DeviceClassSeen { class: key(&self.metadata).name, resource })
+    }
+
+    fn gone((key, _): Gone, _: &mut Noted) -> Option<Event> {
+        Some(Event::DeviceClassGone(key.name))
+    }
+}
 
 #[cfg(test)]
 mod tests {

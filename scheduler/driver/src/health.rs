@@ -85,6 +85,7 @@ pub(crate) fn name(kind: Kind) -> &'static str {
         Kind::Owners(OwnerKind::ReplicationController) => "replicationcontrollers",
         Kind::Owners(OwnerKind::ReplicaSet) => "replicasets.apps",
         Kind::Owners(OwnerKind::StatefulSet) => "statefulsets.apps",
+        Kind::DeviceClasses => "deviceclasses.resource.k8s.io",
     }
 }
 

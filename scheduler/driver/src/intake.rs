@@ -135,6 +135,7 @@ impl Driver {
             WatchNews::ReplicationController(news) => self.take_kind(news),
             WatchNews::ReplicaSet(news) => self.take_kind(news),
             WatchNews::StatefulSet(news) => self.take_kind(news),
+            WatchNews::DeviceClass(news) => self.take_kind(news),
         }
     }
 

@@ -109,7 +109,7 @@ impl Engine {
         let objects: Vec<Reservable> = objects.into_iter().cloned().collect();
         match self.best_node(kind) {
             Some(Ok(node)) => return Ok(Place { node, objects }),
-            Some(Err(why)) => return Err(Self::refusal(why)),
+            Some(Err(why)) => return Err(self.refusal(why)),
             None => {}
         }
         match self.survey(kind) {
@@ -118,13 +118,13 @@ impl Engine {
                 Ok(Place { node: self.any_of(&placement.best), objects })
             }
             Survey::Rejected { rejected, preemption, .. } => {
-                let rejection = Rejection::Nodes(rejected);
+                let rejection = self.rejected_by_nodes(rejected);
                 Err(Refusal { rejection, promise: self.promise_after(preemption) })
             }
         }
     }
 
-    fn refusal(why: WhyNowhere) -> Refusal {
+    fn refusal(&self, why: WhyNowhere) -> Refusal {
         let WhyNowhere { reasons, preemption } = why;
         let (told, promise) = match preemption {
             Remedy::NotTried => (None, Promise::Stays),
@@ -132,7 +132,7 @@ impl Engine {
             Remedy::NotHelpful(why) => (Some(why), Promise::Withdrawn),
             Remedy::Possible(node, victims) => (None, Promise::Given(Clearing { node, victims })),
         };
-        let rejection = Rejection::Nodes(NodesRejection::of_counts(reasons, told));
+        let rejection = self.rejected_by_nodes(NodesRejection::of_counts(reasons, told));
         Refusal { rejection, promise }
     }
 

@@ -9,6 +9,7 @@ use oracle::Cluster;
 
 use crate::closed::ClosedNodes;
 use crate::decision::{Held, Poll, Report, Work};
+use crate::device_classes::DeviceClasses;
 use crate::event::{Event, Kind};
 use crate::ledger::Ledger;
 use crate::line::Bypass;
@@ -69,6 +70,7 @@ pub struct Engine {
     pub(crate) wake_index: WakeIndex,
     pub(crate) throttle: NamespaceThrottle,
     pub(crate) closed: ClosedNodes,
+    pub(crate) device_classes: DeviceClasses,
     pub(crate) evictions: Evictions,
     pub(crate) nominations: Nominations,
     pub(crate) foreign: ForeignNominations,
@@ -118,6 +120,7 @@ impl Engine {
             throttle: NamespaceThrottle::default(),
             wake_index: WakeIndex::default(),
             closed: ClosedNodes::default(),
+            device_classes: DeviceClasses::default(),
             evictions: Evictions::default(),
             nominations: Nominations::default(),
             foreign: ForeignNominations::default(),

@@ -62,6 +62,12 @@ pub enum Event {
         namespace: Arc<str>,
         owner: Owner,
     },
+    /// A DeviceClass, with the extended resource that Pods may ask for to get one of its devices.
+    DeviceClassSeen {
+        class: Arc<str>,
+        resource: Option<Arc<str>>,
+    },
+    DeviceClassGone(Arc<str>),
     /// The Lease of the daemon behind this kind was renewed `age` ago, as of this event.
     BackendSeen {
         kind: ObjectKind,
@@ -121,6 +127,7 @@ pub enum Kind {
     Budgets,
     Services,
     Owners(OwnerKind),
+    DeviceClasses,
 }
 
 /// A victim is told first, so that it can be saved before it goes.
@@ -135,7 +142,7 @@ pub enum EvictionStep {
 }
 
 impl Kind {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Nodes,
         Self::Pods,
         Self::Objects(ObjectKind::Corridor),
@@ -148,6 +155,7 @@ impl Kind {
         Self::Owners(OwnerKind::ReplicationController),
         Self::Owners(OwnerKind::ReplicaSet),
         Self::Owners(OwnerKind::StatefulSet),
+        Self::DeviceClasses,
     ];
 }
 

@@ -150,7 +150,7 @@ impl Engine {
             (Some(hold), _, _) => Some(Rejection::Pod(hold.clone())),
             (None, Err(rejection), _) => Some(Rejection::Object(rejection)),
             (None, Ok(_), Survey::Rejected { rejected, .. }) => {
-                Some(Rejection::Nodes(rejected.clone()))
+                Some(self.rejected_by_nodes(rejected.clone()))
             }
             (None, Ok(_), Survey::Failed(why)) => Some(Rejection::Failed(why.clone())),
             (None, Ok(_), Survey::Feasible(_)) => None,
@@ -176,7 +176,7 @@ impl Engine {
     fn preemption_explained(&self, survey: &Survey) -> Option<PreemptionExplained> {
         let Survey::Rejected { preemption, rejected, .. } = survey else { return None };
         let Preemption::Possible { candidates, best } = preemption else {
-            let message = rejected.preemption.clone()?;
+            let message = rejected.preemption.as_deref()?.to_owned();
             return Some(PreemptionExplained { message: Some(message), ..Default::default() });
         };
         let key_of = |uid: &PodUid| self.cluster.pods().get(uid).map(|pod| pod.key.clone());

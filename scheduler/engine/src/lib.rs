@@ -25,6 +25,7 @@ mod census;
 mod closed;
 mod cycle;
 mod decision;
+mod device_classes;
 mod dominant;
 mod engine;
 mod event;

@@ -13,11 +13,14 @@ use oracle::{CLAIMS_NOT_FOUND, PREEMPTION, Preemption, Reason};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodesRejection {
     /// Why the Pod was rejected before any Node was tried.
-    pub whole_pod: Option<String>,
+    pub whole_pod: Option<Box<str>>,
     /// By what it says.
     pub reasons: BTreeMap<String, ReasonCount>,
     /// Why preemption does not help either. `None`: it does help, or was not tried.
-    pub preemption: Option<String>,
+    pub preemption: Option<Box<str>>,
+    /// What the Pod lacks that only a feature which is not implemented could give it.
+    #[serde(default)]
+    pub unsupported: Option<Box<str>>,
     /// Whether kube-scheduler would not have got to preemption: see [`Preemption::ClaimsNotFound`].
     #[serde(default)]
     pub claims_not_found: bool,
@@ -62,12 +65,12 @@ impl NodesRejection {
                 Entry::Vacant(new) => drop(new.insert(count)),
             }
         }
-        Self { reasons, preemption, ..Self::default() }
+        Self { reasons, preemption: preemption.map(Into::into), ..Self::default() }
     }
 
     pub(crate) fn new(rejection: &oracle::Rejection, preemption: &Preemption) -> Self {
         Self {
-            whole_pod: rejection.whole_pod.as_ref().map(ToString::to_string),
+            whole_pod: rejection.whole_pod.as_ref().map(|it| it.to_string().into()),
             preemption: preemption_outcome(preemption),
             claims_not_found: *preemption == Preemption::ClaimsNotFound,
             ..Self::of_nodes(&rejection.nodes)
@@ -89,11 +92,11 @@ impl NodesRejection {
 }
 
 /// Without what kube-scheduler says there about ResourceClaims.
-fn preemption_outcome(preemption: &Preemption) -> Option<String> {
+fn preemption_outcome(preemption: &Preemption) -> Option<Box<str>> {
     match preemption {
         Preemption::NotEligible(_) | Preemption::NotHelpful(_) => {
             let message = preemption.message()?;
-            message.strip_prefix(PREEMPTION).map(str::to_owned)
+            message.strip_prefix(PREEMPTION).map(Into::into)
         }
         Preemption::NotTried | Preemption::ClaimsNotFound | Preemption::Possible { .. } => None,
     }

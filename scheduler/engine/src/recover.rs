@@ -27,6 +27,7 @@ impl Engine {
         self.placing =
             Placing::of(&self.cluster, before.placing.seats().to_vec(), self.config.cache);
         self.closed = before.closed;
+        self.device_classes = before.device_classes;
         self.throttle = before.throttle.without_pods();
         self.evictions = before.evictions;
         self.foreign = before.foreign;

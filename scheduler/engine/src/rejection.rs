@@ -82,7 +82,12 @@ impl Rejection {
                 format!("{prefix}0/{nodes_total} nodes are available: {rejection}.")
             }
             Self::Nodes(_) if nodes_total == 0 => "no nodes available to schedule pods".to_owned(),
-            Self::Nodes(rejection) => format!("0/{nodes_total} nodes are available: {rejection}"),
+            Self::Nodes(rejection) => {
+                let unsupported = rejection.unsupported.as_ref();
+                let unsupported = unsupported.map(|it| format!("UnsupportedFeature: {it}; "));
+                let unsupported = unsupported.unwrap_or_default();
+                format!("{unsupported}0/{nodes_total} nodes are available: {rejection}")
+            }
         }
     }
 
@@ -111,7 +116,11 @@ impl Rejection {
                 rejection.phase,
                 rejection.substance().label().into(),
             ),
-            Self::Nodes(rejection) => Class::Nodes(rejection.reasons.keys().cloned().collect()),
+            Self::Nodes(rejection) => {
+                let NodesRejection { reasons, unsupported, .. } = rejection;
+                let unsupported = unsupported.iter().map(ToString::to_string);
+                Class::Nodes(unsupported.chain(reasons.keys().cloned()).collect())
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ use model::{
 use serde::{Deserialize, Serialize};
 
 use crate::closed::ClosedNodes;
+use crate::device_classes::DeviceClasses;
 use crate::engine::{Engine, EngineConfig};
 use crate::event::Kind;
 use crate::objects::Objects;
@@ -50,6 +51,7 @@ pub struct Snapshot {
     fresh: BTreeSet<ObjectKind>,
     parked: Parked,
     closed: ClosedNodes,
+    device_classes: DeviceClasses,
     throttle: NamespaceThrottle,
     evictions: Evictions,
     foreign: ForeignNominations,
@@ -93,6 +95,7 @@ impl Engine {
             fresh: self.fresh.clone(),
             parked: self.parked.clone(),
             closed: self.closed.clone(),
+            device_classes: self.device_classes.clone(),
             throttle: self.throttle.clone(),
             evictions: self.evictions.clone(),
             foreign: self.foreign.clone(),
@@ -145,6 +148,7 @@ impl Engine {
         engine.objects = snapshot.objects;
         engine.fresh = snapshot.fresh;
         engine.closed = snapshot.closed;
+        engine.device_classes = snapshot.device_classes;
         engine.throttle = snapshot.throttle;
         engine.evictions = snapshot.evictions;
         engine.foreign = snapshot.foreign;

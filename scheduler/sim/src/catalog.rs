@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::api::events::v1::Event as NewEvent;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::resource::v1::DeviceClass;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope, Resource};
@@ -34,6 +35,7 @@ const BUILTIN: &[Builtin] = &[
     row::<ReplicaSet>(&["rs"], Rules::Controlled, &[], columns::NAME_AND_AGE),
     row::<StatefulSet>(&["sts"], Rules::Controlled, &[], columns::NAME_AND_AGE),
     row::<PodDisruptionBudget>(&["pdb"], Rules::Budget, &[], columns::NAME_AND_AGE),
+    row::<DeviceClass>(&[], Rules::Plain, &[], columns::NAME_AND_AGE),
     row::<Lease>(&[], Rules::Lease, &[], columns::LEASE),
     row::<NewEvent>(&["ev"], Rules::NewEvent, NEW_EVENT_FIELDS, columns::EVENT),
     row::<PriorityClass>(&["pc"], Rules::PriorityClass, &[], columns::PRIORITY_CLASS),

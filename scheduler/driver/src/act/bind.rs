@@ -15,6 +15,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::time::{sleep, timeout};
 use tracing::warn;
 
+use super::event::shortened;
 use super::{CALL_TIMEOUT, JSON, request, request_with};
 use crate::binding::{Binding, Next, Outcome, PostReply, ReadReply, Refused};
 use crate::election::is_not_leading;
@@ -32,6 +33,9 @@ pub(crate) struct BindReport {
 
 /// The message of `config/admission/leader-fence.yaml` begins so, somewhere behind the API server's own.
 const STALE_LEADER: &str = "stale leader ";
+
+/// A webhook may answer with any length. What is told of it stays in the engine, and fits into an Event.
+const REFUSAL_BYTES_MAX: usize = 512;
 
 /// Sends the Binding until its outcome is clear; `inputs` is told when that takes more than one
 /// call. `leader` is who decided it.
@@ -172,13 +176,15 @@ async fn post(client: &Client, bind: &Bind, body: &[u8]) -> PostReply {
 /// What the API server's own words mean. A code of a proxy before it has no reason of Kubernetes'.
 fn answered(status: Status) -> PostReply {
     let Status { code, reason, message, details, .. } = status;
+    let is_stale = code == 422 && message.contains(STALE_LEADER);
+    let message = shortened(&message, REFUSAL_BYTES_MAX);
     let seconds = details.map_or(0, |details| details.retry_after_seconds);
     let retry_after = Some(Duration::from_secs(seconds.into()));
     match code {
         429 => PostReply::Failed { message, retry_after },
         500 if reason == "InternalError" => PostReply::Failed { message, retry_after },
         408 | 500.. => PostReply::Unclear { message, retry_after },
-        422 if message.contains(STALE_LEADER) => PostReply::Fenced { message },
+        422 if is_stale => PostReply::Fenced { message },
         _ => PostReply::Refused(Refused { message, is_conflict: code == 409 }),
     }
 }
@@ -257,5 +263,18 @@ mod tests {
         let hashes = &body["metadata"]["annotations"]["corridoros.io/attestationTicketHash"];
         assert_eq!(hashes, "aa,bb");
         assert_eq!(body["target"]["name"], "n1");
+    }
+
+    #[test]
+    fn words_of_any_length_are_cut_and_what_they_mean_is_not() {
+        let status = |code: u16, message: String| {
+            answered(Status { code, message, ..Status::failure("", "Invalid") })
+        };
+        let long = "x".repeat(100_000);
+        let reply = status(403, long.clone());
+        let PostReply::Refused(Refused { message, .. }) = reply else { panic!("{reply:?}") };
+        assert_eq!(message.len(), REFUSAL_BYTES_MAX);
+        let reply = status(422, format!("{long}{STALE_LEADER}a/1"));
+        assert!(matches!(reply, PostReply::Fenced { .. }), "{reply:?}");
     }
 }

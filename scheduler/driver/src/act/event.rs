@@ -160,7 +160,7 @@ fn event(
         involved_object: reference(pod, uid),
         event_type,
         reason,
-        message: shortened(message),
+        message: shortened(message, MESSAGE_BYTES_MAX),
         source: Source { component: crds::SCHEDULER_NAME },
         reporting_component: crds::SCHEDULER_NAME,
         reporting_instance: crds::SCHEDULER_NAME,
@@ -178,12 +178,13 @@ fn name_prefix(pod: &str) -> &str {
     pod.get(..PREFIX_BYTES_MAX).map_or(pod, |prefix| prefix.trim_end_matches(['.', '-']))
 }
 
-fn shortened(message: &str) -> String {
+/// At most so many bytes of it.
+pub(super) fn shortened(message: &str, bytes_max: usize) -> String {
     const ELLIPSIS: &str = " ...";
-    if message.len() <= MESSAGE_BYTES_MAX {
+    if message.len() <= bytes_max {
         return message.to_owned();
     }
-    let end = message.floor_char_boundary(MESSAGE_BYTES_MAX - ELLIPSIS.len());
+    let end = message.floor_char_boundary(bytes_max - ELLIPSIS.len());
     format!("{}{ELLIPSIS}", &message[..end])
 }
 

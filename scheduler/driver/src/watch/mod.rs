@@ -26,8 +26,9 @@ pub(crate) use page::{Listing, Unanswered};
 
 use crate::health::Health;
 use crate::wire::{
-    Wire, WireBudget, WireBundle, WireCorridor, WireLease, WireNamespace, WireNode, WirePod,
-    WirePolicy, WireReplicaSet, WireReplicationController, WireService, WireStatefulSet,
+    Wire, WireBudget, WireBundle, WireCorridor, WireDeviceClass, WireLease, WireNamespace,
+    WireNode, WirePod, WirePolicy, WireReplicaSet, WireReplicationController, WireService,
+    WireStatefulSet,
 };
 use follow::Follower;
 
@@ -60,6 +61,7 @@ pub(crate) enum WatchNews {
     ReplicationController(News<WireReplicationController>),
     ReplicaSet(News<WireReplicaSet>),
     StatefulSet(News<WireStatefulSet>),
+    DeviceClass(News<WireDeviceClass>),
 }
 
 /// With what is read, and where.
@@ -131,6 +133,7 @@ where
     everywhere(&mut watches, reading, sender, WatchNews::ReplicationController);
     everywhere(&mut watches, reading, sender, WatchNews::ReplicaSet);
     everywhere(&mut watches, reading, sender, WatchNews::StatefulSet);
+    everywhere(&mut watches, reading, sender, WatchNews::DeviceClass);
     // A field selector names one object, and there are a handful of Leases: all of them.
     let namespace = Some(crds::SYSTEM_NAMESPACE);
     within(&mut watches, reading, sender, namespace, WatchNews::Lease);

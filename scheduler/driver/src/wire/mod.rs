@@ -11,6 +11,7 @@ mod budget;
 mod bundle;
 mod container;
 mod corridor;
+mod device_class;
 mod lease;
 mod meta;
 mod namespace;
@@ -33,6 +34,7 @@ pub(crate) use budget::WireBudget;
 pub(crate) use bundle::WireBundle;
 pub(crate) use container::{WireContainer, WireContainerStatus, WireResourceLists, WireVolume};
 pub(crate) use corridor::WireCorridor;
+pub(crate) use device_class::WireDeviceClass;
 pub(crate) use lease::WireLease;
 pub(crate) use namespace::WireNamespace;
 pub(crate) use node::{WireNode, WireNodeImage, WireTaint};
@@ -83,6 +85,7 @@ only_json!(
     WireBudget,
     WireBundle,
     WireCorridor,
+    WireDeviceClass,
     WireLease,
     WireNamespace,
     WirePolicy,

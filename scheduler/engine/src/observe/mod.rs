@@ -57,6 +57,8 @@ impl Engine {
                 self.owner_seen(namespace, owner, selector);
             }
             Event::OwnerGone { namespace, owner } => self.owner_gone(namespace, owner),
+            Event::DeviceClassSeen { class, resource } => self.device_class_seen(class, resource),
+            Event::DeviceClassGone(class) => self.device_class_gone(&class),
             Event::EvictionStepDone { victim, step } => self.eviction_step_done(&victim, step),
             Event::EvictionDelayed { victim } => self.eviction_delayed(&victim),
             Event::EvictionFailed { victim } => self.eviction_failed(&victim),

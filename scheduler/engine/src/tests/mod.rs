@@ -5,6 +5,7 @@ mod binds;
 mod bundles;
 mod corridor_line;
 mod counts;
+mod device_classes;
 mod evictions;
 mod kinds;
 mod nodes;
