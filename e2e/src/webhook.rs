@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -36,6 +36,7 @@ pub struct Webhook {
     address: SocketAddr,
     authority_pem: String,
     asked: Arc<AtomicUsize>,
+    delay_ms: Arc<AtomicU64>,
     serving: JoinHandle<()>,
 }
 
@@ -48,14 +49,16 @@ impl Webhook {
         let listener = TcpListener::bind((HOST, 0)).await.doing(doing)?;
         let address = listener.local_addr().doing(doing)?;
         let asked = Arc::new(AtomicUsize::new(0));
-        let counter = asked.clone();
+        let delay_ms = Arc::new(AtomicU64::new(0));
+        let (counter, waits) = (asked.clone(), delay_ms.clone());
         let serving = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (acceptor, counter) = (acceptor.clone(), counter.clone());
+                let (acceptor, counter, waits) = (acceptor.clone(), counter.clone(), waits.clone());
                 tokio::spawn(async move {
                     let Ok(stream) = acceptor.accept(stream).await else { return };
                     let service = service_fn(move |request: http::Request<Incoming>| {
                         counter.fetch_add(1, Ordering::Relaxed);
+                        let delay = Duration::from_millis(waits.load(Ordering::Relaxed));
                         async move {
                             let body = request.into_body().collect().await;
                             sleep(delay).await;
@@ -68,7 +71,15 @@ impl Webhook {
                 });
             }
         });
-        Ok(Self { address, authority_pem, asked, serving })
+        let webhook = Self { address, authority_pem, asked, delay_ms, serving };
+        webhook.answer_after(delay);
+        Ok(webhook)
+    }
+
+    /// From now on.
+    pub fn answer_after(&self, delay: Duration) {
+        let millis = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+        self.delay_ms.store(millis, Ordering::Relaxed);
     }
 
     /// How often it was asked.

@@ -82,6 +82,32 @@ async fn a_slow_webhook_of_one_namespace_costs_the_others_little() {
 }
 
 #[tokio::test]
+async fn a_webhook_that_turns_slow_holds_no_other_up() {
+    const PODS: usize = 400;
+    run(async |cluster| {
+        let webhook = Webhook::start(Duration::ZERO).await?;
+        webhook.install(cluster.admin(), "turns", TROUBLED, "pods/binding").await?;
+        let _scheduler = cluster.start_scheduler().await?;
+        // It has earned as many Bindings at a time as a namespace may have.
+        bind_many(cluster, TROUBLED, "quick", PODS).await?;
+        assert!(webhook.asked() >= PODS, "the webhook was asked");
+        webhook.answer_after(Duration::from_secs(5));
+        cluster.create_pods(TROUBLED, "slow", 200, &PodTemplate::small()).await?;
+        for number in 0..10 {
+            let took = bind(cluster, OTHER, &format!("free-{number}")).await?;
+            println!(
+                "beside a webhook that has turned slow, another's Pod is bound after {took:?}"
+            );
+            assert!(took < Duration::from_secs(2), "{took:?}");
+        }
+        webhook.answer_after(Duration::ZERO);
+        Webhook::remove(cluster.admin(), "turns").await?;
+        until_bound(cluster, TROUBLED, "slow", 200).await
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_policy_that_refuses_bindings_is_named_on_the_pod() {
     const WORDS: &str = "bindings are frozen for the audit";
     run(async |cluster| {
