@@ -54,5 +54,7 @@ impl Allocation for Bundle {
     fn set_lease(&mut self, lease: Lease) {
         (self.policy_lease_ttl_s, self.lease_expires_at) =
             (lease.policy_lease_ttl_s, lease.lease_expires_at);
+        // A bundle that had lapsed has its bandwidth back, or the renewal would have been refused.
+        self.lapsed = false;
     }
 }

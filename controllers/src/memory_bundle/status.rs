@@ -35,7 +35,8 @@ pub(super) fn judge(
 ) -> Health<BundleChange> {
     let achieved = sample.map_or(allocation.achieved_gbs, |it| it.achieved_gbs);
     let floor = allocation.memory.floor_gbs;
-    let is_lapsed = allocation.lapsed || sample.is_some_and(|it| it.lapsed);
+    // Samples are newer than what was listed, perhaps half an hour ago.
+    let is_lapsed = sample.map_or(allocation.lapsed, |it| it.lapsed);
     let of = (allocation.ffm_handle.as_str(), floor);
     let is_below = is_lapsed || achieved < f64::from(floor);
     let standing = signals.floor.judge(of, is_below, settings.floor_dwell, now);

@@ -70,6 +70,21 @@ async fn leases_are_renewed_well_before_they_run_out() {
         .await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_durable_bundle_whose_lease_lapsed_is_ready_again_once_it_is_renewed() {
+    let config = SimulatedConfig { lease_ttl: Duration::from_secs(2), ..Default::default() };
+    let world = World::with(config).await;
+    let running = world.run();
+    world.create_durable_bundle("b", 10).await;
+    world.bundle_phase("b", Phase::Ready).await;
+    running.stop().await;
+    world.until("its lease lapses", async || world.bundles().await[0].lapsed).await;
+    let running = world.run();
+    world.bundle_phase("b", Phase::Degraded).await;
+    world.bundle_phase("b", Phase::Ready).await;
+    running.stop().await;
+}
+
 /// Waits for the turn of a minute, because windows are as fine as that.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_schedule_changes_the_floor_on_time_in_its_own_zone() {

@@ -156,10 +156,21 @@ impl World {
     }
 
     pub async fn create_bundle(&self, name: &str, floor: u32) {
+        self.create_persistent(name, floor, "none").await;
+    }
+
+    pub async fn create_durable_bundle(&self, name: &str, floor: u32) {
+        self.create_persistent(name, floor, "durable").await;
+    }
+
+    async fn create_persistent(&self, name: &str, floor: u32, persistence: &str) {
         let bundle: MemoryBundle = serde_json::from_value(json!({
             "apiVersion": "corridoros.io/v1alpha1", "kind": "MemoryBundle",
             "metadata": {"name": name},
-            "spec": {"bytes": 1 << 30, "latencyClass": "T2", "bandwidthFloorGBs": floor},
+            "spec": {
+                "bytes": 1 << 30, "latencyClass": "T2", "bandwidthFloorGBs": floor,
+                "persistence": persistence,
+            },
         }))
         .unwrap();
         self.memory_bundles().create(&PostParams::default(), &bundle).await.unwrap();
