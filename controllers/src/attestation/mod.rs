@@ -147,6 +147,13 @@ impl Trust {
         matches!(self, Self::NotRequired | Self::Good { .. })
     }
 
+    pub fn expires_at(&self) -> Option<Timestamp> {
+        match self {
+            Self::Good { expires_at, .. } => Some(*expires_at),
+            _ => None,
+        }
+    }
+
     pub fn device(&self) -> Option<&str> {
         match self {
             Self::Good { device, .. } | Self::Ask { device, .. } => Some(device),

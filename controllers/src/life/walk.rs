@@ -24,7 +24,7 @@ use super::plan::{self, Op, Plan, Step};
 use super::rest::{calm, renewed, rest};
 use super::standing;
 use super::verdict::{self, Trouble, Verdict, View};
-use crate::attestation::{KnownTicket, Trust};
+use crate::attestation::KnownTicket;
 use crate::context::Context;
 use crate::harness::{Pass, Turn};
 use crate::kubernetes;
@@ -270,10 +270,7 @@ async fn say<K: Kind>(
     }
     let verdict = verdict::decide(&view);
     standing::record(context, object, found, &verdict, now);
-    let attestation_expires_at = match &found.seen.trust {
-        Trust::Good { expires_at, .. } => Some(*expires_at),
-        _ => None,
-    };
+    let attestation_expires_at = found.seen.trust.expires_at();
     let (phase, conditions) = (verdict.phase, verdict::conditions(&view, &verdict, now));
     let common = Common { phase, generation: facts.generation, conditions, attestation_expires_at };
     let sample = sample::<K>(context, found);

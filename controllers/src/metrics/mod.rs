@@ -27,6 +27,7 @@ const ROWS_MAX: usize = 100_000;
 /// Kinds, as labels say them.
 const CORRIDOR: &str = "Corridor";
 const BUNDLE: &str = "MemoryBundle";
+const POLICY: &str = "AttestationPolicy";
 
 const RECALIBRATION_REASONS: [&str; 2] = ["ber_drift", "spec_change"];
 
@@ -128,6 +129,9 @@ impl Metrics {
             registry: registry.clone(),
         };
         this.collectors = make.made.into_inner();
+        for kind in [CORRIDOR, BUNDLE, POLICY] {
+            this.reconciles(kind);
+        }
         this
     }
 

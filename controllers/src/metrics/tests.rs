@@ -108,6 +108,17 @@ fn too_many_objects_are_counted_instead_of_shown() {
     assert_eq!((count(&metrics), metrics.dropped.get()), (0, 1));
 }
 
+#[test]
+fn passes_over_every_kind_are_0_from_the_start() {
+    use kube::Resource as _;
+    let text = told(&Metrics::new("here"));
+    let kinds = [Corridor::kind(&()), MemoryBundle::kind(&()), crds::AttestationPolicy::kind(&())];
+    for kind in kinds {
+        let series = format!("corridor_reconciles_total{{kind=\"{kind}\",cluster=\"here\"}} 0");
+        assert!(text.contains(&series), "{series} in\n{text}");
+    }
+}
+
 const LOST: Standing = Standing { is_refused: false, has_nothing: true, is_deleting: false };
 
 #[test]

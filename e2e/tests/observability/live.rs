@@ -16,6 +16,7 @@ use e2e::observability::scene::{self, HAPPENED};
 use e2e::{ControlPlane, Result, SYSTEM_NAMESPACE, Site, SiteOptions};
 use serde_json::Value;
 use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep_until};
 
 /// Seed 000 §4.3.
 const LIVE_SERIES: [&str; 4] =
@@ -31,6 +32,8 @@ const TROUBLE: [&str; 3] = [
     "Corridor / Overview: Not Ready (A)",
     "Corridor / Overview: Floors not met (A)",
 ];
+/// After a minute an object that is not Ready is counted as one that never was; then comes a scrape.
+const OVERDUE_TIME_MAX: Duration = Duration::from_secs(70);
 /// What Prometheus itself makes of alerts.
 const ALERTS: &str = "ALERTS";
 const SCRAPER: &str = "prometheus";
@@ -149,6 +152,15 @@ async fn ensure_trouble_is_shown(prometheus: &PrometheusServer) -> Result<()> {
     Ok(())
 }
 
+/// The Corridor that its tenant's policy refuses has not been Ready for over a minute, and is not counted as slow.
+async fn ensure_no_refusal_counts_as_slow(prometheus: &PrometheusServer) -> Result<()> {
+    let never = "sum(corridor_time_to_ready_seconds_count) \
+                 - sum(corridor_time_to_ready_seconds_bucket{le=~\"60([.]0)?\"})";
+    let never = largest(&prometheus.now(never).await?);
+    assert_eq!(never, Some(0.0), "objects that count as never Ready");
+    Ok(())
+}
+
 /// The four series of the seed, as Prometheus has them now.
 async fn ensure_series_are_live(prometheus: &PrometheusServer) -> Result<()> {
     for name in LIVE_SERIES {
@@ -247,6 +259,7 @@ async fn watch_a_lively_site() -> Result<()> {
     prometheus.until_content(DATA_TIME_MAX, unscraped).await?;
 
     scene::play(&site).await?;
+    let played = Instant::now();
     let missing = async |it: &PrometheusServer| {
         let mut missing = Vec::new();
         for expression in HAPPENED {
@@ -261,6 +274,8 @@ async fn watch_a_lively_site() -> Result<()> {
     ensure_panels_have_data(&prometheus).await?;
     ensure_no_series_is_stray(&prometheus).await?;
     ensure_trouble_is_shown(&prometheus).await?;
+    sleep_until(played + OVERDUE_TIME_MAX).await;
+    ensure_no_refusal_counts_as_slow(&prometheus).await?;
     ensure_series_are_live(&prometheus).await?;
     ensure_metrics_exist(&site.scheduler.metrics().await?)
 }
