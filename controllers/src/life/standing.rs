@@ -1,5 +1,6 @@
 //! What a verdict means to those who count: whether a floor is owed, and whose matter it is if not.
 
+use crds::Phase;
 use crds::condition::not_ready;
 use jiff::Timestamp;
 
@@ -36,11 +37,15 @@ pub(super) fn record<K: Kind>(
     K::record_standing(context, object, standing, now);
 }
 
-/// By its own spec, or by the policies of its namespace: no daemon and no device is to blame.
+/// By its own spec, or by the policies of its namespace: no daemon and no device is to blame. One that has been
+/// allocated was admitted by a device that may have changed since, which is the site's matter.
 fn is_refused(is_invalid: bool, trust: &Trust, verdict: &Verdict) -> bool {
     match verdict.reason {
         not_ready::ALLOCATION_REFUSED => is_invalid,
-        not_ready::ATTESTATION_FAILED => matches!(trust, Trust::Denied { by_policy: true, .. }),
+        not_ready::ATTESTATION_FAILED => {
+            let is_denied = matches!(trust, Trust::Denied { by_policy: true, .. });
+            is_denied && verdict.phase == Phase::Failed
+        }
         _ => false,
     }
 }
@@ -59,8 +64,6 @@ pub(super) fn count_denial(context: &Context, facts: &Facts, trust: &Trust, verd
 
 #[cfg(test)]
 mod tests {
-    use crds::Phase;
-
     use super::*;
 
     fn failed(reason: &'static str) -> Verdict {
@@ -78,6 +81,8 @@ mod tests {
         let attestation = failed(not_ready::ATTESTATION_FAILED);
         assert!(is_refused(false, &denied(true), &attestation), "its own policy");
         assert!(!is_refused(false, &denied(false), &attestation), "the site has no device");
+        let allocated = Verdict { phase: Phase::Degraded, ..attestation.clone() };
+        assert!(!is_refused(false, &denied(true), &allocated), "the device may have changed");
         let ask = Trust::Ask { device: "d".into(), fault: None };
         assert!(!is_refused(false, &ask, &attestation), "attestd said no, or nothing");
         let refused = failed(not_ready::ALLOCATION_REFUSED);
