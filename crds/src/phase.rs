@@ -29,6 +29,17 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// In the order of an object's life.
+    pub const ALL: [Self; 7] = [
+        Self::Pending,
+        Self::Allocating,
+        Self::Ready,
+        Self::Degraded,
+        Self::Failed,
+        Self::Releasing,
+        Self::Unknown,
+    ];
+
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "Pending",

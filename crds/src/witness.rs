@@ -5,7 +5,7 @@
 //! not believed; where nothing was said (at the start, or with one half in another process) the API
 //! server is.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -44,6 +44,8 @@ struct Spoken {
 pub struct Witness {
     promised: RwLock<HashMap<String, Spoken>>,
     used: RwLock<HashMap<String, Used>>,
+    /// Objects that their own spec or the policies of their namespace have refused.
+    refused: RwLock<HashSet<String>>,
     driver_speaks: AtomicBool,
 }
 
@@ -79,15 +81,28 @@ impl Witness {
         }
     }
 
+    /// The object's own spec or the policies of its namespace refuse it: that it is not Ready is its
+    /// owner's matter.
+    pub fn refuses(&self, uid: &str) {
+        write(&self.refused).insert(uid.to_owned());
+    }
+
+    /// Whether that was ever said, also if the owner has put it right since.
+    pub fn was_refused(&self, uid: &str) -> bool {
+        read(&self.refused).contains(uid)
+    }
+
     /// The object is gone.
     pub fn forget(&self, uid: &str) {
         write(&self.promised).remove(uid);
         write(&self.used).remove(uid);
+        write(&self.refused).remove(uid);
     }
 
     /// The controllers of this process say nothing any more: another's may.
     pub fn forget_promises(&self) {
         write(&self.promised).clear();
+        write(&self.refused).clear();
     }
 
     /// The driver of this process says nothing any more: another's may.

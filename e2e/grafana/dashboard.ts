@@ -5,6 +5,7 @@
 import type { Dashboard, FieldConfig, FieldConfigSource, Panel, RowPanel } from '@grafana/schema';
 import type { Options as BarGauge } from '@grafana/schema/dist/esm/raw/composable/bargauge/panelcfg/x/BarGaugePanelCfg_types.gen';
 import type { Options as Stat } from '@grafana/schema/dist/esm/raw/composable/stat/panelcfg/x/StatPanelCfg_types.gen';
+import type { FieldConfig as StateField, Options as StateTimeline } from '@grafana/schema/dist/esm/raw/composable/statetimeline/panelcfg/x/StateTimelinePanelCfg_types.gen';
 import type { FieldConfig as TableField, Options as Table } from '@grafana/schema/dist/esm/raw/composable/table/panelcfg/x/TablePanelCfg_types.gen';
 import type { FieldConfig as SeriesField, Options as TimeSeries } from '@grafana/schema/dist/esm/raw/composable/timeseries/panelcfg/x/TimeSeriesPanelCfg_types.gen';
 
@@ -40,6 +41,7 @@ type Shown =
   | Kind<'stat', Stat, Record<string, never>>
   | Kind<'bargauge', BarGauge, Record<string, never>>
   | Kind<'table', Table, TableField>
+  | Kind<'state-timeline', StateTimeline, StateField>
   | (Omit<RowPanel, 'panels'> & { panels: [] });
 
 export type DashboardFile = Json<

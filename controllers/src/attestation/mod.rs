@@ -131,6 +131,8 @@ pub(crate) enum Trust {
     Denied {
         device: String,
         label: &'static str,
+        /// The policies of the object's own namespace refuse; else there is no device to look at.
+        by_policy: bool,
         message: String,
     },
     /// Nothing is known about the devices.
@@ -143,6 +145,13 @@ impl Trust {
     /// Whether allocations and updates may go ahead.
     pub fn allows(&self) -> bool {
         matches!(self, Self::NotRequired | Self::Good { .. })
+    }
+
+    pub fn expires_at(&self) -> Option<Timestamp> {
+        match self {
+            Self::Good { expires_at, .. } => Some(*expires_at),
+            _ => None,
+        }
     }
 
     pub fn device(&self) -> Option<&str> {
@@ -182,7 +191,7 @@ pub(crate) fn judge(
 ) -> Trust {
     let Some(requirement) = requirement else { return Trust::NotRequired };
     if let Some(message) = requirement.conflict.clone() {
-        return Trust::Denied { device: String::new(), label: "claim", message };
+        return Trust::Denied { device: String::new(), label: "claim", by_policy: true, message };
     }
     let device = match inventory {
         Ok(devices) => match choose(requirement, devices, holder) {
@@ -294,7 +303,7 @@ fn denied(holder: Holder<'_>, unfit: &[(&str, Unfit)]) -> Trust {
             Some(pinned) => format!("attestd no longer knows device {pinned:?}, which is in use"),
             None => format!("attestd knows no {kind} device"),
         };
-        return Trust::Denied { device: String::new(), label: "claim", message };
+        return Trust::Denied { device: String::new(), label: "claim", by_policy: false, message };
     };
     let named = unfit.iter().take(DEVICES_NAMED_MAX);
     let named: Vec<String> = named.map(|(device, it)| format!("{device}: {}", it.why)).collect();
@@ -304,7 +313,7 @@ fn denied(holder: Holder<'_>, unfit: &[(&str, Unfit)]) -> Trust {
     };
     let message =
         format!("no device meets the policies of the namespace: {}{more}", named.join("; "));
-    Trust::Denied { device: (*first).to_owned(), label: worst.label, message }
+    Trust::Denied { device: (*first).to_owned(), label: worst.label, by_policy: true, message }
 }
 
 #[cfg(test)]

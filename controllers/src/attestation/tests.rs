@@ -68,7 +68,7 @@ fn a_denial_names_what_each_device_of_the_kind_lacks() {
     let message = "no device meets the policies of the namespace: phot: claim \"seal\" is \
                    absent, must be \"intact\"";
     let (device, message) = ("phot".to_owned(), message.to_owned());
-    assert_eq!(trust, Trust::Denied { device, label: "claim", message });
+    assert_eq!(trust, Trust::Denied { device, label: "claim", by_policy: true, message });
 }
 
 #[test]

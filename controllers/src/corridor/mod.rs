@@ -16,6 +16,7 @@ use self::status::Signals;
 use crate::board::{Board, Roster, Wakes};
 use crate::context::Context;
 use crate::life::{Common, Drift, Facts, Health, Kind};
+use crate::metrics::Standing;
 use crate::settings::Settings;
 
 /// The kind; its steps are the files beside this one.
@@ -57,6 +58,15 @@ impl Kind for Corridors {
 
     fn record_metrics(context: &Context, object: &crds::Corridor, sample: &CorridorTelemetry) {
         context.metrics.corridor_sample(object, sample);
+    }
+
+    fn record_standing(
+        context: &Context,
+        object: &crds::Corridor,
+        standing: Standing,
+        _now: Timestamp,
+    ) {
+        context.metrics.corridor_stands(object, standing);
     }
 
     fn forget_metrics(context: &Context, object: &crds::Corridor) {

@@ -15,6 +15,7 @@ use super::facts::Facts;
 use crate::board::{Board, Roster, Wakes};
 use crate::context::Context;
 use crate::kubernetes::Object;
+use crate::metrics::Standing;
 use crate::settings::Settings;
 
 /// An allocation as its daemon describes it.
@@ -49,6 +50,12 @@ pub(crate) trait Kind: Send + Sync + 'static {
     fn wakes(context: &Context) -> &Wakes;
     fn begin_metrics(context: &Context, object: &Self::Object);
     fn record_metrics(context: &Context, object: &Self::Object, sample: &Self::Sample);
+    fn record_standing(
+        context: &Context,
+        object: &Self::Object,
+        standing: Standing,
+        now: Timestamp,
+    );
     fn forget_metrics(context: &Context, object: &Self::Object);
 
     // Pure.

@@ -15,6 +15,7 @@ mod kind;
 mod observe;
 mod plan;
 mod rest;
+mod standing;
 mod verdict;
 mod walk;
 

@@ -22,8 +22,9 @@ use super::kind::{Allocation, Common, Drift, Health, Kind};
 use super::observe::{Found, LISTING_AGE_MAX, Listing, observe};
 use super::plan::{self, Op, Plan, Step};
 use super::rest::{calm, renewed, rest};
+use super::standing;
 use super::verdict::{self, Trouble, Verdict, View};
-use crate::attestation::{KnownTicket, Trust};
+use crate::attestation::KnownTicket;
 use crate::context::Context;
 use crate::harness::{Pass, Turn};
 use crate::kubernetes;
@@ -268,10 +269,8 @@ async fn say<K: Kind>(
         return Ok(None);
     }
     let verdict = verdict::decide(&view);
-    let attestation_expires_at = match &found.seen.trust {
-        Trust::Good { expires_at, .. } => Some(*expires_at),
-        _ => None,
-    };
+    standing::record(context, object, found, &verdict, now);
+    let attestation_expires_at = found.seen.trust.expires_at();
     let (phase, conditions) = (verdict.phase, verdict::conditions(&view, &verdict, now));
     let common = Common { phase, generation: facts.generation, conditions, attestation_expires_at };
     let sample = sample::<K>(context, found);
@@ -309,7 +308,7 @@ async fn say<K: Kind>(
     // The first reading is written as soon as it is there.
     memory.routine_at = next_routine.filter(|_| sample.is_some());
     memory.guard.wrote_status(written.meta(), K::own_status(&written));
-    count_denial(context, facts, &found.seen.trust, &verdict);
+    standing::count_denial(context, facts, &found.seen.trust, &verdict);
     if is_transition(facts, &verdict) {
         tell::<K>(context, &written, &verdict, &mut memory.events).await;
     }
@@ -354,18 +353,6 @@ fn view<'a, K: Kind>(
         waits: plan.waits,
         fault: health.fault.as_ref(),
         trouble,
-    }
-}
-
-/// A denial counts once, when it begins: attestd is not even asked.
-fn count_denial(context: &Context, facts: &Facts, trust: &Trust, verdict: &Verdict) {
-    let ready = crds::condition::find(&facts.conditions, crds::condition::READY);
-    let was_denied = ready.is_some_and(|it| it.reason == not_ready::ATTESTATION_FAILED);
-    if let Trust::Denied { device, label, .. } = trust
-        && verdict.reason == not_ready::ATTESTATION_FAILED
-        && !was_denied
-    {
-        context.metrics.attestation_failed(&facts.namespace, device, label);
     }
 }
 

@@ -19,6 +19,7 @@ use self::status::Signals;
 use crate::board::{Board, Roster, Wakes};
 use crate::context::Context;
 use crate::life::{Common, Drift, Facts, Health, Kind};
+use crate::metrics::Standing;
 use crate::settings::Settings;
 
 /// The kind; its steps are the files beside this one.
@@ -60,6 +61,15 @@ impl Kind for Bundles {
 
     fn record_metrics(context: &Context, object: &crds::MemoryBundle, sample: &BundleTelemetry) {
         context.metrics.bundle_sample(object, sample);
+    }
+
+    fn record_standing(
+        context: &Context,
+        object: &crds::MemoryBundle,
+        standing: Standing,
+        now: Timestamp,
+    ) {
+        context.metrics.bundle_stands(object, floor_at(&object.spec, now), standing);
     }
 
     fn forget_metrics(context: &Context, object: &crds::MemoryBundle) {

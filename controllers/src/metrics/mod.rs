@@ -1,6 +1,8 @@
 //! What the controllers measure, served by whoever runs them. Series die with their object.
 
+mod attestation;
 mod series;
+mod standing;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -14,15 +16,20 @@ use parking_lot::Mutex;
 use prometheus::core::Collector;
 use prometheus::{Counter, CounterVec, Gauge, GaugeVec, IntCounter, IntCounterVec, Registry};
 
-use self::series::{AttestationSeries, BundleSeries, CorridorSeries, Maker};
+use self::attestation::AttestationSeries;
+use self::series::{BundleSeries, CorridorSeries, Maker};
+pub(crate) use self::standing::Standing;
 
 /// Objects, and wavelengths of Corridors, that have series. A wavelength has five; half a million
 /// series are as much as one Prometheus scrape should bring.
 const ROWS_MAX: usize = 100_000;
 
+/// Kinds, as labels say them.
+const CORRIDOR: &str = "Corridor";
+const BUNDLE: &str = "MemoryBundle";
+const POLICY: &str = "AttestationPolicy";
+
 const RECALIBRATION_REASONS: [&str; 2] = ["ber_drift", "spec_change"];
-const ATTESTATION_FAILURES: [&str; 8] =
-    ["claim", "firmware", "pqc", "signature", "nonce", "expired", "tenant", "unreachable"];
 
 /// Counters and gauges of seed 000, under their names there, each with `cluster` and `namespace`.
 pub struct Metrics {
@@ -31,6 +38,8 @@ pub struct Metrics {
     corridors: CorridorSeries,
     bundles: BundleSeries,
     attestation: AttestationSeries,
+    /// Objects whose own spec or policies refuse them.
+    refused: GaugeVec,
     reconciles: IntCounterVec,
     dropped: IntCounter,
     /// Who has series, so that they can be dropped with their object.
@@ -106,6 +115,7 @@ impl Metrics {
             corridors: CorridorSeries::new(&make),
             bundles: BundleSeries::new(&make),
             attestation: AttestationSeries::new(&make),
+            refused: standing::refused(&make),
             reconciles: make.counts(
                 "corridor_reconciles_total",
                 "Passes of the controllers over objects, by kind.",
@@ -119,6 +129,9 @@ impl Metrics {
             registry: registry.clone(),
         };
         this.collectors = make.made.into_inner();
+        for kind in [CORRIDOR, BUNDLE, POLICY] {
+            this.reconciles(kind);
+        }
         this
     }
 
@@ -226,6 +239,7 @@ impl Metrics {
             let _ = gauges.remove_label_values(&[namespace, name]);
         }
         let _ = series.power_saved.remove_label_values(&[namespace, name]);
+        let _ = self.refused.remove_label_values(&[namespace, CORRIDOR, name]);
         for reason in RECALIBRATION_REASONS {
             let _ = series.recalibrations.remove_label_values(&[namespace, name, reason]);
         }
@@ -291,6 +305,7 @@ impl Metrics {
         }
         let labels = [name.0.as_str(), name.1.as_str()];
         let _ = self.bundles.allocations.remove_label_values(&labels);
+        let _ = self.refused.remove_label_values(&[labels[0], BUNDLE, labels[1]]);
         for gauges in self.bundles.gauges() {
             let _ = gauges.remove_label_values(&labels);
         }
@@ -303,7 +318,7 @@ impl Metrics {
     pub(crate) fn forget_objects(&self) {
         *self.rows.lock() = Rows::default();
         let gauges = self.corridors.per_corridor().into_iter().chain(self.corridors.per_lambda());
-        for gauges in gauges.chain(self.bundles.gauges()) {
+        for gauges in gauges.chain(self.bundles.gauges()).chain([&self.refused]) {
             gauges.reset();
         }
         self.corridors.power_saved.reset();
@@ -315,22 +330,6 @@ impl Metrics {
         for counts in counts.into_iter().chain([&self.bundles.allocations]) {
             counts.reset();
         }
-    }
-
-    /// A device is about to be asked: all that can come of it is there from now on.
-    pub(crate) fn attestation_begins(&self, namespace: &str, device: &str) {
-        self.attestation.ok.with_label_values(&[namespace, device]);
-        for reason in ATTESTATION_FAILURES {
-            self.attestation.fail.with_label_values(&[namespace, device, reason]);
-        }
-    }
-
-    pub(crate) fn attestation_passed(&self, namespace: &str, device: &str) {
-        self.attestation.ok.with_label_values(&[namespace, device]).inc();
-    }
-
-    pub(crate) fn attestation_failed(&self, namespace: &str, device: &str, reason: &str) {
-        self.attestation.fail.with_label_values(&[namespace, device, reason]).inc();
     }
 }
 

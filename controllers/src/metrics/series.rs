@@ -123,29 +123,6 @@ impl BundleSeries {
     }
 }
 
-pub(super) struct AttestationSeries {
-    pub ok: IntCounterVec,
-    pub fail: IntCounterVec,
-}
-
-impl AttestationSeries {
-    pub fn new(make: &Maker<'_>) -> Self {
-        Self {
-            ok: make.counts(
-                "attestation_ok_total",
-                "Attestations that passed.",
-                &["namespace", "device"],
-            ),
-            fail: make.counts(
-                "attestation_fail_total",
-                "Attestations that failed, by reason: claim, firmware, pqc, signature, nonce, \
-                 expired, tenant, unreachable.",
-                &["namespace", "device", "reason"],
-            ),
-        }
-    }
-}
-
 /// Makes series that are registered from the start. Names and labels are fixed and distinct, so
 /// neither step can fail.
 pub(super) struct Maker<'a> {
@@ -167,7 +144,7 @@ impl Maker<'_> {
         self.registered(CounterVec::new(Opts::new(name, help), labels))
     }
 
-    fn gauges(&self, name: &str, help: &str, labels: &[&str]) -> GaugeVec {
+    pub fn gauges(&self, name: &str, help: &str, labels: &[&str]) -> GaugeVec {
         self.registered(GaugeVec::new(Opts::new(name, help), labels))
     }
 

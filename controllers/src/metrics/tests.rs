@@ -29,9 +29,22 @@ fn corridor() -> Corridor {
     object
 }
 
-/// All series but the one that counts the others.
+/// All series of objects: without those that are there from the start.
 fn count(metrics: &Metrics) -> usize {
-    metrics.gather().iter().map(|family| family.get_metric().len()).sum::<usize>() - 1
+    let series = |metrics: &Metrics| {
+        metrics.gather().iter().map(|family| family.get_metric().len()).sum::<usize>()
+    };
+    series(metrics) - series(&Metrics::new("here"))
+}
+
+fn told(metrics: &Metrics) -> String {
+    prometheus::TextEncoder::new().encode_to_string(&metrics.gather()).unwrap()
+}
+
+fn bundle() -> MemoryBundle {
+    let mut bundle = MemoryBundle::new("b", MemoryBundleSpec::new(1 << 30, LatencyClass::T2, 8));
+    bundle.metadata.namespace = Some("team".into());
+    bundle
 }
 
 #[test]
@@ -59,13 +72,8 @@ fn series_follow_the_daemon_and_die_with_their_object() {
 #[test]
 fn allocations_are_counted_from_0_when_an_object_is_met() {
     let metrics = Metrics::new("here");
-    let mut bundle = MemoryBundle::new("b", MemoryBundleSpec::new(1 << 30, LatencyClass::T2, 8));
-    bundle.metadata.namespace = Some("team".into());
-    let told = |series: &str| {
-        let families = metrics.gather();
-        let text = prometheus::TextEncoder::new().encode_to_string(&families).unwrap();
-        text.contains(series)
-    };
+    let bundle = bundle();
+    let told = |series: &str| told(&metrics).contains(series);
     let of_corridor = "corridor_allocations_total{corridor=\"c\",namespace=\"team\",type=\"SiCorridor\",cluster=\"here\"}";
     let of_bundle = "ffm_allocations_total{bundle=\"b\",namespace=\"team\",cluster=\"here\"}";
     metrics.corridor_met(&corridor());
@@ -98,4 +106,65 @@ fn too_many_objects_are_counted_instead_of_shown() {
     metrics.rows.lock().count = ROWS_MAX - 1;
     metrics.corridor_sample(&corridor(), &sample(&[1550]));
     assert_eq!((count(&metrics), metrics.dropped.get()), (0, 1));
+}
+
+#[test]
+fn passes_over_every_kind_are_0_from_the_start() {
+    use kube::Resource as _;
+    let text = told(&Metrics::new("here"));
+    let kinds = [Corridor::kind(&()), MemoryBundle::kind(&()), crds::AttestationPolicy::kind(&())];
+    for kind in kinds {
+        let series = format!("corridor_reconciles_total{{kind=\"{kind}\",cluster=\"here\"}} 0");
+        assert!(text.contains(&series), "{series} in\n{text}");
+    }
+}
+
+const LOST: Standing = Standing { is_refused: false, has_nothing: true, is_deleting: false };
+
+#[test]
+fn an_object_without_a_path_keeps_its_floor_and_loses_what_was_measured() {
+    let metrics = Metrics::new("here");
+    metrics.corridor_met(&corridor());
+    metrics.corridor_sample(&corridor(), &sample(&[1550, 1551]));
+    metrics.corridor_stands(&corridor(), Standing { has_nothing: false, ..LOST });
+    let labels = "{corridor=\"c\",namespace=\"team\",cluster=\"here\"}";
+    let (measured, floor) =
+        (format!("corridor_achievable_gbps{labels} 1"), format!("corridor_min_gbps{labels} 1"));
+    let before = told(&metrics);
+    assert!(before.contains(&measured) && before.contains(&floor), "{before}");
+    metrics.corridor_stands(&corridor(), LOST);
+    let after = told(&metrics);
+    assert!(after.contains(&floor) && !after.contains("lambda="), "{after}");
+    assert!(!after.contains("corridor_achievable_gbps{"), "{after}");
+    assert_eq!(metrics.rows.lock().count, 1, "the Corridor alone");
+    metrics.corridor_sample(&corridor(), &sample(&[1550]));
+    assert!(told(&metrics).contains(&measured), "it has a path again");
+    metrics.corridor_stands(&corridor(), Standing { is_deleting: true, ..LOST });
+    assert!(!told(&metrics).contains("corridor_min_gbps{"), "it was given back");
+    metrics.bundle_met(&bundle());
+    metrics.bundle_stands(&bundle(), 8, LOST);
+    let floor = "ffm_bandwidth_floor_gbs{bundle=\"b\",namespace=\"team\",cluster=\"here\"} 8";
+    assert!(told(&metrics).contains(floor), "{}", told(&metrics));
+}
+
+#[test]
+fn a_refusal_ends_with_its_reason_and_with_its_object() {
+    let metrics = Metrics::new("here");
+    let refused = Standing { is_refused: true, ..LOST };
+    let series = |kind: &str, name: &str| {
+        format!("corridor_object_refused{{kind=\"{kind}\",namespace=\"team\",object=\"{name}\"")
+    };
+    metrics.corridor_met(&corridor());
+    metrics.bundle_met(&bundle());
+    metrics.corridor_stands(&corridor(), refused);
+    metrics.bundle_stands(&bundle(), 8, refused);
+    let text = told(&metrics);
+    assert!(text.contains(&series("Corridor", "c")), "{text}");
+    assert!(text.contains(&series("MemoryBundle", "b")), "{text}");
+    metrics.corridor_stands(&corridor(), LOST);
+    metrics.forget_bundle(&bundle());
+    assert!(!told(&metrics).contains("corridor_object_refused{"));
+    metrics.corridor_stands(&corridor(), refused);
+    metrics.forget_corridor(&corridor());
+    assert_eq!(count(&metrics), 0);
 }

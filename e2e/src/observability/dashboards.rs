@@ -14,7 +14,10 @@ const GRAFANAS_OWN: [(&str, &str); 3] =
     [("__rate_interval", "1m"), ("__interval", "15s"), ("__range", "1h")];
 
 /// What makes a query answer 0 where there is nothing. Without it shows whether there is something.
-const ELSE_ZERO: &str = " or vector(0)";
+pub const ELSE_ZERO: &str = " or vector(0)";
+
+/// What leaves out series at 0, so that a legend names only what is of interest. The same holds of it.
+pub const ABOVE_ZERO: &str = " > 0";
 
 #[derive(Debug, Clone)]
 pub struct Dashboard {
@@ -40,6 +43,8 @@ pub struct PanelQuery {
     /// Dashboard, panel and letter of the query.
     pub place: String,
     pub expression: String,
+    /// The name of each series, with labels in `{{}}`.
+    pub legend: String,
     /// Of one moment, and not of a span.
     pub is_instant: bool,
 }
@@ -69,7 +74,18 @@ impl Dashboard {
 impl PanelQuery {
     /// As Prometheus gets it, without what would hide that there is nothing.
     pub fn filled_in(&self, values: &Values) -> String {
-        fill_in(&self.expression, values).replace(ELSE_ZERO, "")
+        let shown = self.as_shown(values).replace(ELSE_ZERO, "");
+        shown.strip_suffix(ABOVE_ZERO).unwrap_or(&shown).to_owned()
+    }
+
+    /// As Prometheus gets it.
+    pub fn as_shown(&self, values: &Values) -> String {
+        fill_in(&self.expression, values)
+    }
+
+    /// The labels that the name of a series is made of.
+    pub fn legend_labels(&self) -> impl Iterator<Item = &str> {
+        self.legend.split("{{").skip(1).filter_map(|rest| rest.split("}}").next())
     }
 }
 
@@ -102,6 +118,7 @@ fn read(file: PathBuf) -> Result<Dashboard> {
             queries.push(PanelQuery {
                 place: format!("{title}: {named} ({letter})"),
                 expression: target["expr"].as_str().unwrap_or_default().to_owned(),
+                legend: target["legendFormat"].as_str().unwrap_or_default().to_owned(),
                 is_instant: target["instant"] == true,
             });
         }
@@ -133,12 +150,18 @@ mod tests {
             expression:
                 "sum(rate(a{x=~\"$name\", y=~\"${namespace}\"}[$__rate_interval])) or vector(0)"
                     .into(),
+            legend: "{{x}} of {{y}}".into(),
             is_instant: true,
         };
         let values =
             [("name", ".*"), ("namespace", "(a|b)")].map(|(it, as_)| (it.into(), as_.into()));
         let expected = "sum(rate(a{x=~\".*\", y=~\"(a|b)\"}[1m]))";
-        assert_eq!(query.filled_in(&values.into()), expected);
+        let values = values.into();
+        assert_eq!(query.filled_in(&values), expected);
+        assert_eq!(query.as_shown(&values), format!("{expected} or vector(0)"));
+        assert_eq!(query.legend_labels().collect::<Vec<_>>(), ["x", "y"]);
+        let above_zero = PanelQuery { expression: "sum by (x) (a) > 0".into(), ..query };
+        assert_eq!(above_zero.filled_in(&values), "sum by (x) (a)");
     }
 
     #[test]

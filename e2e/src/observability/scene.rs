@@ -13,7 +13,7 @@ const OTHER_TEAM: &str = "team-b";
 const URGENT: i32 = 1000;
 
 /// What must be more than 0 in the end, so that the panels do not only show zeros.
-pub const HAPPENED: [&str; 13] = [
+pub const HAPPENED: [&str; 16] = [
     "sum(corridor_allocations_total)",
     "sum(ffm_allocations_total)",
     "sum(corridor_recalibrations_total{reason=\"spec_change\"})",
@@ -22,6 +22,9 @@ pub const HAPPENED: [&str; 13] = [
     "sum(ffm_qos_violations_total)",
     "sum(attestation_ok_total)",
     "sum(attestation_fail_total{reason=\"claim\"})",
+    "sum(increase(corridor_attestation_failures_total{reason=\"claim\"}[5m]))",
+    "sum(corridor_object_refused{kind=\"Corridor\"})",
+    "sum(corridor_objects{kind=\"Corridor\", phase=\"Failed\"})",
     "sum(increase(corridor_tampering_total{kind=\"grant\"}[5m]))",
     "sum(corridor_held_pods{kind=\"Corridor\"})",
     "sum(corridor_held_pods{kind=\"MemoryBundle\"})",

@@ -30,6 +30,8 @@ const PROMISED: [(&str, &[&str]); 5] = [
         &[
             "SLO status",
             "Active Corridors",
+            "Not Ready",
+            "Alerts firing",
             "FFM floors met",
             "Energy per bit",
             "Recalibration events",

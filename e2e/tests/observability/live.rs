@@ -16,14 +16,24 @@ use e2e::observability::scene::{self, HAPPENED};
 use e2e::{ControlPlane, Result, SYSTEM_NAMESPACE, Site, SiteOptions};
 use serde_json::Value;
 use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep_until};
 
 /// Seed 000 §4.3.
 const LIVE_SERIES: [&str; 4] =
     ["corridor_power_pj_per_bit", "corridor_ber", "ffm_achieved_gbs", "ffm_tail_p99_ms"];
 /// As the flag says; replicas tell it of themselves.
 const CLUSTER_NAME: &str = "here";
-/// The rarest readings come every 10 s, and a rate needs two.
-const DATA_TIME_MAX: Duration = Duration::from_mins(1);
+/// The rarest readings come every 10 s, and a rate needs two. A floor of which nothing is measured counts after a
+/// minute.
+const DATA_TIME_MAX: Duration = Duration::from_mins(2);
+/// Panels that must not look well after the scene: a Corridor was refused, and is Failed.
+const TROUBLE: [&str; 3] = [
+    "Corridor / Security: Failed (A)",
+    "Corridor / Overview: Not Ready (A)",
+    "Corridor / Overview: Floors not met (A)",
+];
+/// After a minute an object that is not Ready is counted as one that never was; then comes a scrape.
+const OVERDUE_TIME_MAX: Duration = Duration::from_secs(70);
 /// What Prometheus itself makes of alerts.
 const ALERTS: &str = "ALERTS";
 const SCRAPER: &str = "prometheus";
@@ -108,6 +118,47 @@ async fn ensure_panels_have_data(prometheus: &PrometheusServer) -> Result<()> {
     say(&format!("panel queries with data: {} of {asked} ({share:.1} %)", asked - empty.len()));
     assert!(asked > 100, "only {asked} queries were found");
     all
+}
+
+/// Every series of a panel has a name: each label that its legend is made of.
+async fn ensure_no_series_is_stray(prometheus: &PrometheusServer) -> Result<()> {
+    for dashboard in dashboards()? {
+        for query in &dashboard.queries {
+            let expression = query.as_shown(&dashboard.everything());
+            for series in prometheus.now(&expression).await? {
+                let metric = &series["metric"];
+                let lacks = query.legend_labels().find(|label| metric[*label].is_null());
+                assert_eq!(lacks, None, "{}: {expression} has {metric}", query.place);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What went wrong in the scene is not shown as a 0.
+async fn ensure_trouble_is_shown(prometheus: &PrometheusServer) -> Result<()> {
+    let mut shown = 0;
+    for dashboard in dashboards()? {
+        for query in dashboard.queries.iter().filter(|it| TROUBLE.contains(&it.place.as_str())) {
+            let series = prometheus.now(&query.as_shown(&dashboard.everything())).await?;
+            let (count, value) = (series.len(), largest(&series).unwrap_or_default());
+            // A table has a row, a stat a number.
+            let is_seen = value > 0.5 || query.place.contains("Floors not met") && count > 0;
+            assert!(is_seen, "{} shows {value} in {count} series", query.place);
+            shown += 1;
+        }
+    }
+    assert_eq!(shown, TROUBLE.len());
+    Ok(())
+}
+
+/// The Corridor that its tenant's policy refuses has not been Ready for over a minute, and is not counted as slow.
+async fn ensure_no_refusal_counts_as_slow(prometheus: &PrometheusServer) -> Result<()> {
+    let never = "sum(corridor_time_to_ready_seconds_count) \
+                 - sum(corridor_time_to_ready_seconds_bucket{le=~\"60([.]0)?\"})";
+    let never = largest(&prometheus.now(never).await?);
+    assert_eq!(never, Some(0.0), "objects that count as never Ready");
+    Ok(())
 }
 
 /// The four series of the seed, as Prometheus has them now.
@@ -208,6 +259,7 @@ async fn watch_a_lively_site() -> Result<()> {
     prometheus.until_content(DATA_TIME_MAX, unscraped).await?;
 
     scene::play(&site).await?;
+    let played = Instant::now();
     let missing = async |it: &PrometheusServer| {
         let mut missing = Vec::new();
         for expression in HAPPENED {
@@ -220,6 +272,10 @@ async fn watch_a_lively_site() -> Result<()> {
     prometheus.until_content(DATA_TIME_MAX, missing).await?;
     ensure_rules_work(&prometheus).await?;
     ensure_panels_have_data(&prometheus).await?;
+    ensure_no_series_is_stray(&prometheus).await?;
+    ensure_trouble_is_shown(&prometheus).await?;
+    sleep_until(played + OVERDUE_TIME_MAX).await;
+    ensure_no_refusal_counts_as_slow(&prometheus).await?;
     ensure_series_are_live(&prometheus).await?;
     ensure_metrics_exist(&site.scheduler.metrics().await?)
 }

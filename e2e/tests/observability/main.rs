@@ -10,4 +10,6 @@
 mod chart;
 mod dashboards;
 mod live;
+mod panels;
+mod readable;
 mod rules;

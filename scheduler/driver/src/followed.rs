@@ -14,6 +14,7 @@ use crate::act::Condition;
 use crate::backends::{Backend, Renewals};
 use crate::births::{Birth, Births};
 use crate::clock::age;
+use crate::phases::Phases;
 use crate::served::Served;
 use crate::shared::Shared;
 use crate::tampering::{Guard, OURS, SeenUse};
@@ -58,6 +59,7 @@ pub(crate) struct Noted {
     pub births: Births,
     /// Objects that have become Ready, or have not in time.
     pub born: Vec<Birth>,
+    pub phases: Phases,
     /// What the objects' conditions of ours say, and since when: a restarted scheduler goes on from
     /// there. They go with the object.
     pub use_conditions: BTreeMap<ObjectUid, Vec<Condition>>,
@@ -102,6 +104,7 @@ impl Noted {
         self.use_conditions.remove(&uid);
         self.guard.uses.gone(&uid);
         self.births.forget(&uid);
+        self.phases.forget(&uid);
         self.witness.forget(&gone.1.uid);
     }
 
@@ -174,9 +177,9 @@ macro_rules! followed_object {
                 noted.conditions(&uid, &self.status.conditions);
                 let object = ObjectRef { kind: $kind, key: key(&self.metadata) };
                 let created = self.metadata.creation_timestamp.as_ref().map(|time| time.0);
-                let is_ready = self.status.phase == Some(crds::Phase::Ready);
-                let born = noted.births.sees($kind, &uid, created, is_ready, noted.now);
-                noted.born.extend(born);
+                let phase = self.status.phase.unwrap_or_default();
+                noted.phases.sees(&object, &uid, phase);
+                noted.birth($kind, &uid, created, phase == crds::Phase::Ready);
                 let is_overwritten = noted.guard.uses.sees(&SeenUse {
                     object: &object,
                     uid: &uid,

@@ -20,6 +20,7 @@ mod intake;
 mod journal;
 mod lead;
 mod metrics;
+mod phases;
 mod publish;
 mod pulse;
 mod questions;

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use model::ObjectUid;
 use tokio::time::Instant as Deadline;
 
 use crate::run::Driver;
@@ -50,9 +51,14 @@ impl Driver {
         for (backend, renewed) in self.noted.renewals.all() {
             self.metrics.objects.lease_renewed(backend.name(), renewed);
         }
-        let overdue = self.noted.births.overdue(self.clock.now());
+        let witness = &self.noted.witness;
+        let is_refused = |uid: &ObjectUid| witness.was_refused(uid.as_str());
+        let overdue = self.noted.births.overdue(self.clock.now(), is_refused);
         for birth in self.noted.born.drain(..).chain(overdue).filter(|_| leads) {
             self.metrics.objects.became_ready(&birth);
+        }
+        for (of, counts) in self.noted.phases.changed() {
+            self.metrics.objects.phases(of.kind, &of.namespace, counts);
         }
         if now >= self.publishing.census_next {
             self.publishing.census_next = now + CENSUS_INTERVAL;

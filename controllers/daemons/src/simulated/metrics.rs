@@ -5,6 +5,7 @@ use prometheus::{Encoder, GaugeVec, IntCounterVec, Opts, Registry, TextEncoder};
 use super::config::Pools;
 use super::ledger::Ledger;
 use crate::memqosd::LatencyClass;
+use crate::refusal::RefusalReason;
 
 /// Which daemon a route belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +95,19 @@ impl Metrics {
                 objects(attestd, "nonces")?,
             ],
             registry,
-        })
+        }
+        .begun())
+    }
+
+    /// What can be counted is there from now on: nobody sees a series rise that is born with a 1.
+    fn begun(self) -> Self {
+        for refusals in &self.refusals {
+            for reason in RefusalReason::ALL {
+                refusals.with_label_values(&[reason.as_str()]);
+            }
+        }
+        self.count_expired(0, 0);
+        self
     }
 
     pub(super) fn count_request(&self, role: Role, route: &str, code: u16) {
@@ -137,5 +150,21 @@ impl Metrics {
             tracing::error!(%error, "metrics cannot be written");
         }
         String::from_utf8_lossy(&text).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_refusal_is_0_from_the_start() {
+        let metrics = Metrics::new().unwrap();
+        let text = TextEncoder::new().encode_to_string(&metrics.registry.gather()).unwrap();
+        for reason in RefusalReason::ALL {
+            let series = format!("attestd_refusals_total{{reason=\"{}\"}} 0", reason.as_str());
+            assert!(text.contains(&series), "{series} in\n{text}");
+        }
+        assert!(text.contains("corrd_leases_expired_total 0"), "{text}");
     }
 }

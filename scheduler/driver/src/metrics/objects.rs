@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use crds::Phase;
 use model::{Amount, ObjectKind, ObjectRef};
 use parking_lot::Mutex;
-use prometheus::{GaugeVec, HistogramVec, IntCounter};
+use prometheus::{GaugeVec, HistogramVec, IntCounter, IntGaugeVec};
 use tokio::time::Instant;
 
 use super::ages::{Ages, Since};
-use super::make::{Made, Maker};
+use super::make::{Made, Maker, gauge};
 use crate::births::Birth;
+use crate::phases::Counts;
 
 /// Objects with series of their own, as many as those of the controllers.
 const OBJECTS_MAX: usize = 100_000;
@@ -23,6 +25,7 @@ pub(crate) struct Objects {
     reserved_bundles: GaugeVec,
     time_to_ready: HistogramVec,
     lease_ages: Ages,
+    phases: IntGaugeVec,
 }
 
 impl Objects {
@@ -34,14 +37,14 @@ impl Objects {
         )?;
         let time_to_ready = make.histograms(
             "corridor_time_to_ready_seconds",
-            "Time from the creation of a Corridor or MemoryBundle to its first Ready. One that is not Ready after 60 s is counted then, once, above every bucket. Only the leader counts.",
+            "Time from the creation of a Corridor or MemoryBundle to its first Ready. One that is not Ready after 60 s is counted then, once, above every bucket; one that its own spec or the AttestationPolicies of its namespace refused is not counted. Only the leader counts.",
             vec![0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0],
             &["kind"],
         )?;
         for kind in ObjectKind::ALL {
             time_to_ready.with_label_values(&[kind_label(kind)]);
         }
-        Ok(Self {
+        let this = Self {
             listed: Mutex::default(),
             unlisted: make.counter(
                 "corridor_reserved_samples_dropped_total",
@@ -59,7 +62,30 @@ impl Objects {
             )?,
             time_to_ready,
             lease_ages: make.registered(lease_ages)?,
-        })
+            phases: make.gauges(
+                "corridor_objects",
+                "Corridors and MemoryBundles by phase: Pending, Allocating, Ready, Degraded, Failed, Releasing, Unknown. Every replica says it. Beyond 10,000 namespaces the others are counted with an empty one.",
+                &["namespace", "kind", "phase"],
+            )?,
+        };
+        // A cluster without objects says so, too.
+        for kind in ObjectKind::ALL {
+            this.phases(kind, "", Some(Counts::default()));
+        }
+        Ok(this)
+    }
+
+    /// How many objects of a namespace are in which phase; `None` when there are none, and the series end.
+    pub fn phases(&self, kind: ObjectKind, namespace: &str, counts: Option<Counts>) {
+        let counts = counts.or_else(|| namespace.is_empty().then(Counts::default));
+        for (index, phase) in Phase::ALL.into_iter().enumerate() {
+            let labels = [namespace, kind_label(kind), phase.as_str()];
+            match counts {
+                Some(counts) => self.phases.with_label_values(&labels).set(gauge(counts[index])),
+                // What was never set cannot be removed, and need not be.
+                None => drop(self.phases.remove_label_values(&labels)),
+            }
+        }
     }
 
     /// What is reserved of an object now; `None` when it is gone, and its series with it.
@@ -117,6 +143,25 @@ mod tests {
 
     fn corridor(number: usize) -> ObjectRef {
         ObjectRef { kind: ObjectKind::Corridor, key: ObjectKey::new("a", &number.to_string()) }
+    }
+
+    #[test]
+    fn phases_are_0_from_the_start_and_end_with_the_last_object() {
+        let make = Maker::new("here").unwrap();
+        let objects = Objects::new(&make).unwrap();
+        let told = |series: &str| {
+            let text = prometheus::TextEncoder::new();
+            text.encode_to_string(&make.registry.gather()).unwrap().contains(series)
+        };
+        for phase in Phase::ALL {
+            let labels = format!("kind=\"Corridor\",namespace=\"\",phase=\"{phase}\"");
+            assert!(told(&format!("corridor_objects{{{labels},cluster=\"here\"}} 0")), "{phase}");
+        }
+        objects.phases(ObjectKind::Corridor, "a", Some([0, 0, 4, 0, 1, 0, 0]));
+        let failed = "corridor_objects{kind=\"Corridor\",namespace=\"a\",phase=\"Failed\",cluster=\"here\"} 1";
+        assert!(told(failed));
+        objects.phases(ObjectKind::Corridor, "a", None);
+        assert!(!told("namespace=\"a\""));
     }
 
     #[test]
