@@ -10,6 +10,7 @@ use kube::ResourceExt;
 use serde_json::json;
 use tracing::info;
 
+use super::guard::{Guard, write_metadata};
 use super::kind::{Allocation, Kind};
 use super::observe::Found;
 use super::plan::{Op, Step};
@@ -55,15 +56,18 @@ pub(crate) async fn apply<K: Kind>(
             }
             let annotations = json!({ annotations::ALLOCATION_INTENT: intent.to_annotation() });
             let metadata = json!({ "finalizers": finalizers, "annotations": annotations });
-            Ok(Some(kubernetes::patch_metadata(&context.client, object, metadata).await?))
+            Ok(Some(write_metadata::<K>(context, object, metadata, &mut memory.guard).await?))
         }
         Op::DropFinalizer => {
             context.alarms.lets_go(&found.facts.uid);
             let finalizers = object.finalizers().iter().filter(|it| *it != K::FINALIZER);
             let metadata = json!({ "finalizers": finalizers.collect::<Vec<_>>() });
-            Ok(Some(kubernetes::patch_metadata(&context.client, object, metadata).await?))
+            Ok(Some(write_metadata::<K>(context, object, metadata, &mut memory.guard).await?))
         }
-        Op::Attest { device } => attest(context, object, found, device, now).await.map(Some),
+        Op::Attest { device } => {
+            let guard = &mut memory.guard;
+            attest(context, object, found, device, guard, now).await.map(Some)
+        }
         Op::Allocate => allocate::<K>(context, object, found, memory, now).await,
         Op::ReleaseExtra(id) | Op::Release(id) => {
             memory.listing = None;
@@ -161,6 +165,7 @@ async fn attest<K: Kind>(
     object: &K::Object,
     found: &Found<K>,
     device: &str,
+    guard: &mut Guard<K::Status>,
     now: Timestamp,
 ) -> Result<K::Object, Failure> {
     let refuse = |message: String, label: &str| {
@@ -200,5 +205,5 @@ async fn attest<K: Kind>(
     context.witness.promises_ticket(&facts.uid, ticket);
     let annotations = json!({ annotations::ATTESTATION_TICKET: ticket });
     let metadata = json!({ "annotations": annotations });
-    Ok(kubernetes::patch_metadata(&context.client, object, metadata).await?)
+    Ok(write_metadata::<K>(context, object, metadata, guard).await?)
 }

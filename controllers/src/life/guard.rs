@@ -4,12 +4,19 @@
 //! While the process lives it knows what it wrote. For what was there before, `managedFields` names
 //! the writers; whoever is careful enough to write under our name there is not noticed, and has his
 //! status overwritten all the same.
+//!
+//! An answer may be lost where the write was not: what a write of ours may have said is no tampering.
+
+mod unclear;
+
+use std::time::Instant;
 
 use crds::{CONTROLLERS_MANAGER, DRIVER_MANAGER, TAMPERINGS_TOLD_MAX, Tampering, annotations};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
 use kube::{Resource as _, ResourceExt as _};
 use serde_json::{Value, json};
 
+use self::unclear::Unclear;
 use super::kind::Kind;
 use crate::context::Context;
 use crate::kubernetes;
@@ -18,6 +25,8 @@ use crate::kubernetes;
 pub(crate) struct Guard<S> {
     status: Option<(u64, S)>,
     kept: Option<(u64, Kept)>,
+    sent_status: Unclear<S>,
+    sent_kept: Unclear<Kept>,
     /// The status has to be written, though it may say what we would.
     pub is_overwritten: bool,
     told: u8,
@@ -25,7 +34,14 @@ pub(crate) struct Guard<S> {
 
 impl<S> Default for Guard<S> {
     fn default() -> Self {
-        Self { status: None, kept: None, is_overwritten: false, told: 0 }
+        Self {
+            status: None,
+            kept: None,
+            sent_status: Unclear::default(),
+            sent_kept: Unclear::default(),
+            is_overwritten: false,
+            told: 0,
+        }
     }
 }
 
@@ -46,11 +62,33 @@ impl Kept {
             has_finalizer: metadata.finalizers.iter().flatten().any(|it| it == finalizer),
         }
     }
+
+    /// As a patch of the metadata leaves it.
+    fn patched(mut self, patch: &Value, finalizer: &str) -> Self {
+        let annotations = &patch["annotations"];
+        for (key, kept) in [
+            (annotations::ALLOCATION_INTENT, &mut self.intent),
+            (annotations::ATTESTATION_TICKET, &mut self.ticket),
+        ] {
+            if let Some(value) = annotations.get(key) {
+                *kept = value.as_str().map(str::to_owned);
+            }
+        }
+        if let Some(finalizers) = patch["finalizers"].as_array() {
+            self.has_finalizer = finalizers.iter().any(|it| it == finalizer);
+        }
+        self
+    }
 }
 
 type Found = Vec<(Tampering, &'static str)>;
 
 impl<S: Clone + PartialEq> Guard<S> {
+    /// A write of our status is about to be sent.
+    pub fn sends_status(&mut self, own: S) {
+        self.sent_status.sends(Instant::now(), own);
+    }
+
     /// A reply to a write of our status.
     pub fn wrote_status(&mut self, metadata: &ObjectMeta, own: S) {
         self.status = Some((version(metadata), own));
@@ -58,7 +96,7 @@ impl<S: Clone + PartialEq> Guard<S> {
     }
 
     /// A reply to a write of our metadata.
-    pub fn wrote_metadata(&mut self, metadata: &ObjectMeta, finalizer: &str) {
+    fn wrote_metadata(&mut self, metadata: &ObjectMeta, finalizer: &str) {
         self.kept = Some((version(metadata), Kept::of(metadata, finalizer)));
     }
 
@@ -70,6 +108,7 @@ impl<S: Clone + PartialEq> Guard<S> {
     /// Compares an object with what we know of it. One that is older than our last write says nothing.
     fn look(&mut self, metadata: &ObjectMeta, own: S, finalizer: &str) -> Found {
         let (shown, kept) = (version(metadata), Kept::of(metadata, finalizer));
+        let now = Instant::now();
         let mut found = Found::new();
         match &self.status {
             None => {
@@ -80,15 +119,27 @@ impl<S: Clone + PartialEq> Guard<S> {
                 self.status = Some((shown, own));
             }
             Some((version, ours)) if *version < shown && *ours != own => {
+                if self.sent_status.may_have_said(now, &own) {
+                    self.status = Some((shown, own));
+                    return self.look_at_kept(shown, kept, found);
+                }
                 found.push((Tampering::Status, "its status was written by somebody else"));
                 self.is_overwritten = true;
             }
             Some(_) => {}
         }
+        self.look_at_kept(shown, kept, found)
+    }
+
+    fn look_at_kept(&mut self, shown: u64, kept: Kept, mut found: Found) -> Found {
         match &self.kept {
             None => self.kept = Some((shown, kept)),
             Some((version, ours)) if *version < shown && *ours != kept => {
-                found.extend(differences(ours, &kept));
+                if self.sent_kept.may_have_said(Instant::now(), &kept) {
+                    self.kept = Some((shown, kept));
+                } else {
+                    found.extend(differences(ours, &kept));
+                }
             }
             Some(_) => {}
         }
@@ -159,6 +210,20 @@ fn version(metadata: &ObjectMeta) -> u64 {
     metadata.resource_version.as_deref().and_then(|it| it.parse().ok()).unwrap_or(0)
 }
 
+/// Changes the metadata, and remembers it as ours.
+pub(crate) async fn write_metadata<K: Kind>(
+    context: &Context,
+    object: &K::Object,
+    metadata: Value,
+    guard: &mut Guard<K::Status>,
+) -> kube::Result<K::Object> {
+    let before = Kept::of(object.meta(), K::FINALIZER);
+    guard.sent_kept.sends(Instant::now(), before.patched(&metadata, K::FINALIZER));
+    let written = kubernetes::patch_metadata(&context.client, object, metadata).await?;
+    guard.wrote_metadata(written.meta(), K::FINALIZER);
+    Ok(written)
+}
+
 /// Notices what somebody else has done to the object and returns it as it would be without that, if
 /// there is a difference. What the metadata lost is written back at once: a ticket that is not there
 /// would be asked for anew, and Pods be held meanwhile.
@@ -188,9 +253,7 @@ pub(crate) async fn put_right<K: Kind>(
                 annotations::ATTESTATION_TICKET: kept.ticket,
             });
             let metadata = json!({ "annotations": annotations });
-            let written = kubernetes::patch_metadata(&context.client, object, metadata).await?;
-            guard.wrote_metadata(written.meta(), K::FINALIZER);
-            Some(written)
+            Some(write_metadata::<K>(context, object, metadata, guard).await?)
         }
         _ => {
             // What is lost for good, a finalizer, is not told again.

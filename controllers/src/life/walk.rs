@@ -197,9 +197,6 @@ async fn act<K: Kind>(
     match apply::<K>(context, object, found, op, memory, now).await {
         Ok(changed) => {
             memory.trouble = None;
-            if let Some(changed) = &changed {
-                memory.guard.wrote_metadata(changed.meta(), K::FINALIZER);
-            }
             let again = match op {
                 // Gone, as far as we are concerned: nothing more is touched.
                 Op::DropFinalizer => Again::After(LISTING_AGE_MAX),
@@ -300,6 +297,7 @@ async fn say<K: Kind>(
         return Ok(None);
     }
     let value = serde_json::to_value(&next).map_err(kube::Error::SerdeError)?;
+    memory.guard.sends_status(next);
     let written = if found.seen.has_backend {
         kubernetes::apply_status(&context.client, object, value).await?
     } else {

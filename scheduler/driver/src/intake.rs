@@ -190,14 +190,24 @@ impl Driver {
                 self.handle_some(gone);
             }
             News::ListEnds => {
-                for gone in self.trackers.of(K::KIND).end_list() {
-                    let gone = K::gone(gone, &mut self.noted);
-                    self.handle_some(gone);
-                }
+                self.end_list::<K>();
                 self.synced(K::KIND);
             }
-            News::Absent if K::MAY_BE_ABSENT => self.absent(K::KIND),
+            News::Absent if K::MAY_BE_ABSENT => {
+                // What was known of it went with its CRD.
+                self.trackers.of(K::KIND).begin_list();
+                self.end_list::<K>();
+                self.absent(K::KIND);
+            }
             News::Absent | News::Failed => self.count_failure(K::KIND),
+        }
+    }
+
+    /// What was not in the list is gone.
+    fn end_list<K: Followed>(&mut self) {
+        for gone in self.trackers.of(K::KIND).end_list() {
+            let gone = K::gone(gone, &mut self.noted);
+            self.handle_some(gone);
         }
     }
 

@@ -73,3 +73,29 @@ fn a_start_asks_who_wrote_what() {
     let untouched = json!({"finalizers": [], "annotations": {}, "managedFields": []});
     assert_eq!(found(untouched), [], "nothing of ours is there yet");
 }
+
+#[test]
+fn what_a_write_without_an_answer_says_is_ours() {
+    let mut guard = Guard::default();
+    guard.look(&metadata(1, json!({})), 1, FINALIZER);
+    guard.sends_status(2);
+    guard.sends_status(3);
+    assert_eq!(guard.look(&metadata(2, json!({})), 2, FINALIZER), []);
+    assert_eq!(guard.look(&metadata(3, json!({})), 3, FINALIZER), []);
+    assert_eq!(guard.own_status(), Some(&3), "it was carried out");
+    let found = kinds(guard.look(&metadata(4, json!({})), 4, FINALIZER));
+    assert_eq!(found, [Tampering::Status], "that was nobody of us");
+    let annotations = json!({annotations::ATTESTATION_TICKET: "new"});
+    let before = Kept::of(&metadata(4, json!({})), FINALIZER);
+    let patch = json!({"annotations": annotations.clone()});
+    guard.sent_kept.sends(Instant::now(), before.patched(&patch, FINALIZER));
+    let ticket = |ticket: &str| {
+        json!({"annotations": {
+            annotations::ALLOCATION_INTENT: "{}", annotations::ATTESTATION_TICKET: ticket,
+        }})
+    };
+    guard.wrote_status(&metadata(4, json!({})), 4);
+    assert_eq!(guard.look(&metadata(5, ticket("new")), 4, FINALIZER), []);
+    let found = kinds(guard.look(&metadata(6, ticket("forged")), 4, FINALIZER));
+    assert_eq!(found, [Tampering::Ticket]);
+}

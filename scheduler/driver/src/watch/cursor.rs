@@ -203,6 +203,14 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_served_any_more_is_listed_when_it_is_again() {
+        let mut cursor = watching();
+        cursor.ask();
+        cursor.broke(Break::NotServed);
+        assert_eq!(cursor.ask(), (Ask::Stream, true));
+    }
+
+    #[test]
     fn in_protobuf_everything_is_listed_at_once_unless_that_broke() {
         let mut cursor = Cursor::new(true);
         assert_eq!(cursor.ask(), (Ask::List, true));

@@ -117,9 +117,8 @@ where
                 (Ask::Stream, Some(StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY)) => {
                     Break::NoStreams
                 }
-                (Ask::List | Ask::Stream | Ask::Page { .. }, Some(StatusCode::NOT_FOUND)) => {
-                    Break::NotServed
-                }
+                // Also of a watch: its CRD was deleted.
+                (_, Some(StatusCode::NOT_FOUND)) => Break::NotServed,
                 _ => Break::Failed,
             };
             (why, unanswered.to_string())
