@@ -4,8 +4,9 @@ use model::{ClusterPod, LabelSelector, SelectorError, WhenUnsatisfiable};
 use oracle::{Cluster, Constraint, Plugin, Reason, Rules, own_term_means, placed_term_means};
 
 use super::Ground;
+use super::carried::{Carried, TermId, TermsAt};
 use super::count::Count;
-use super::counters::{Carried, Counted, CounterId};
+use super::counters::{Counted, CounterId};
 use super::rows::Slot;
 use super::topology::{KeyId, NOWHERE};
 
@@ -28,7 +29,9 @@ pub(super) struct Constraints {
     /// Preferences between Pods: what each one counts, and what it weighs.
     pub attraction: Vec<(Count, i64)>,
     /// Terms that Pods carry, up to here, were asked whether they mean this kind.
-    carried_asked: usize,
+    asked_at: TermsAt,
+    /// Those that do, and matter to it.
+    meant_by: Vec<TermId>,
     /// What it is spread among if it says nothing itself.
     siblings: Option<LabelSelector>,
     /// Nobody yet, and it may be the first.
@@ -103,6 +106,13 @@ impl Constraints {
         self.siblings.as_ref().is_some_and(|before| *before != cluster.siblings_of(pod))
     }
 
+    /// Whether a term that means this kind is not carried any more.
+    pub fn has_lost_term(&self, ground: &Ground) -> bool {
+        let carried = &ground.counters.carried;
+        self.asked_at.gone != carried.at().gone
+            && self.meant_by.iter().any(|term| !carried.contains(*term))
+    }
+
     /// Terms that have come since then. Whether any of them means this kind.
     pub fn attach_carried(
         &mut self,
@@ -111,6 +121,13 @@ impl Constraints {
         pod: &ClusterPod,
         ground: &mut Ground,
     ) -> bool {
+        let carried = &ground.counters.carried;
+        let asked_at = std::mem::replace(&mut self.asked_at, carried.at());
+        if asked_at.came == self.asked_at.came {
+            return false;
+        }
+        let new: Vec<(TermId, (CounterId, Carried))> =
+            carried.since(asked_at).map(|(id, term)| (id, term.clone())).collect();
         let own = &pod.pod_affinity;
         let is_spared = rules.ignore_preferred_terms_of_existing_pods
             && own.preferred.is_empty()
@@ -118,11 +135,8 @@ impl Constraints {
         let scores = rules.scores_by(Plugin::InterPodAffinity) && !is_spared;
         let filters = rules.filters_by(Plugin::InterPodAffinity);
         let hard_weight = i64::from(rules.hard_pod_affinity_weight);
-        let new: Vec<(CounterId, Carried)> =
-            ground.counters.carried()[self.carried_asked..].to_vec();
-        self.carried_asked += new.len();
         let mut is_meant = false;
-        for (counter, carried) in new {
+        for (id, (counter, carried)) in new {
             if !placed_term_means(cluster, carried.term(), pod) {
                 continue;
             }
@@ -136,6 +150,7 @@ impl Constraints {
                 Carried::Prefer(_, weight) if scores => self.attraction.push((count(), *weight)),
                 _ => continue,
             }
+            self.meant_by.push(id);
             is_meant = true;
         }
         is_meant

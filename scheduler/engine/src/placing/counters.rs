@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 
-use model::{
-    AffinityTerms, ClusterPod, LabelSelector, PodAffinityTerm, Shape, WeightedPodAffinityTerm,
-};
+use model::{ClusterPod, LabelSelector, PodAffinityTerm, Shape};
 use oracle::{Cluster, own_term_means};
 
 use super::FixedMap;
+use super::carried::{Carried, CarriedTerms, TermId, carried_by};
 use super::label_readers::LabelReaders;
 use super::rows::{Rows, Slot};
 
@@ -25,24 +24,6 @@ pub(super) enum Counted {
     Carrying(Carried),
 }
 
-/// A term of a Pod that is on a Node.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Carried {
-    KeepAway(PodAffinityTerm),
-    /// Affinity that was required when it was placed.
-    Together(PodAffinityTerm),
-    /// A preference; negative when it would rather be away.
-    Prefer(PodAffinityTerm, i64),
-}
-
-impl Carried {
-    pub fn term(&self) -> &PodAffinityTerm {
-        match self {
-            Self::KeepAway(term) | Self::Together(term) | Self::Prefer(term, _) => term,
-        }
-    }
-}
-
 /// Pods that count alike.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct ClassKey {
@@ -55,8 +36,9 @@ struct ClassKey {
 pub(super) struct Counters {
     ids: FixedMap<Counted, CounterId>,
     all: Vec<Counter>,
-    /// Terms that Pods carry, in the order in which they came: whom they mean is found out once.
-    carried: Vec<(CounterId, Carried)>,
+    /// Places of counters that are gone.
+    free: Vec<CounterId>,
+    pub carried: CarriedTerms,
     classes: FixedMap<ClassKey, Class>,
     /// Of which labels the terms that Pods carry make something.
     pub readers: LabelReaders,
@@ -64,10 +46,20 @@ pub(super) struct Counters {
     bytes: usize,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Counter {
-    counted: Counted,
+    /// `None`: it is gone.
+    counted: Option<Counted>,
     on_node: Vec<u32>,
+    /// Of a term that Pods carry.
+    carriers: Option<Carriers>,
+}
+
+#[derive(Debug)]
+struct Carriers {
+    term: TermId,
+    /// How many classes of Pods carry it.
+    classes: u32,
 }
 
 #[derive(Debug)]
@@ -82,14 +74,10 @@ impl Counters {
         self.all[counter].on_node.get(slot as usize).copied().unwrap_or(0)
     }
 
-    pub fn carried(&self) -> &[(CounterId, Carried)] {
-        &self.carried
-    }
-
     /// Whether anything that is counted depends on labels of Namespaces.
     pub fn looks_at_namespaces(&self) -> bool {
         let looks = |term: &PodAffinityTerm| term.namespace_selector != LabelSelector::Nothing;
-        self.all.iter().any(|counter| match &counter.counted {
+        self.ids.keys().any(|counted| match counted {
             Counted::MeantBy(terms) => terms.iter().any(looks),
             Counted::Matching { .. } => false,
             Counted::Carrying(carried) => looks(carried.term()),
@@ -97,7 +85,7 @@ impl Counters {
     }
 
     pub fn len(&self) -> usize {
-        self.all.len()
+        self.ids.len()
     }
 
     /// What is counted of Nodes, about.
@@ -112,9 +100,9 @@ impl Counters {
         }
         let id = self.add(counted);
         let Self { all, classes, .. } = self;
-        let new = &mut all[id];
+        let Counter { counted: Some(counted), on_node, .. } = &mut all[id] else { return id };
         for (key, class) in classes.iter_mut() {
-            let times = new.counted.times(cluster, &key.namespace, &key.shape, key.is_terminating);
+            let times = counted.times(cluster, &key.namespace, &key.shape, key.is_terminating);
             if times > 0 {
                 class.counts.push((id, times));
             }
@@ -122,19 +110,23 @@ impl Counters {
         for (pod, node) in cluster.placed() {
             let Some(slot) = rows.slot_of(&node.node.name) else { continue };
             let is_terminating = pod.deletion.is_terminating();
-            let times = new.counted.times(cluster, pod.namespace(), &pod.shape, is_terminating);
-            new.add(slot, times, 1);
+            let times = counted.times(cluster, pod.namespace(), &pod.shape, is_terminating);
+            add(on_node, slot, times, 1);
         }
-        self.bytes += new.on_node.len() * size_of::<u32>();
+        self.bytes += on_node.len() * size_of::<u32>();
         id
     }
 
     fn add(&mut self, counted: Counted) -> CounterId {
-        let id = self.all.len();
-        self.all.push(Counter { counted: counted.clone(), on_node: Vec::new() });
-        if let Counted::Carrying(carried) = &counted {
-            self.carried.push((id, carried.clone()));
+        let id = self.free.pop().unwrap_or(self.all.len());
+        if id == self.all.len() {
+            self.all.push(Counter::default());
         }
+        if let Counted::Carrying(carried) = &counted {
+            let term = self.carried.add(id, carried.clone());
+            self.all[id].carriers = Some(Carriers { term, classes: 0 });
+        }
+        self.all[id].counted = Some(counted.clone());
         self.ids.insert(counted, id);
         id
     }
@@ -155,15 +147,32 @@ impl Counters {
             self.readers.count_terms(&key.shape.pod_affinity, true);
             self.classes.insert(key.clone(), class);
         }
-        let Self { all, classes, readers, .. } = self;
+        let Self { all, classes, .. } = self;
         let Some(class) = classes.get_mut(&key) else { return };
         for (counter, times) in &class.counts {
-            all[*counter].add(slot, *times, sign);
+            add(&mut all[*counter].on_node, slot, *times, sign);
         }
         class.pods = if sign > 0 { class.pods + 1 } else { class.pods.saturating_sub(1) };
         if class.pods == 0 {
-            readers.count_terms(&key.shape.pod_affinity, false);
-            classes.remove(&key);
+            self.forget(&key);
+        }
+    }
+
+    /// The last Pod of a class has gone, and with it the terms that nobody else carries.
+    fn forget(&mut self, key: &ClassKey) {
+        let Some(class) = self.classes.remove(key) else { return };
+        self.readers.count_terms(&key.shape.pod_affinity, false);
+        for (id, _) in class.counts {
+            let Some(carriers) = &mut self.all[id].carriers else { continue };
+            carriers.classes -= 1;
+            if carriers.classes > 0 {
+                continue;
+            }
+            self.carried.remove(carriers.term);
+            if let Some(counted) = std::mem::take(&mut self.all[id]).counted {
+                self.ids.remove(&counted);
+            }
+            self.free.push(id);
         }
     }
 
@@ -171,31 +180,35 @@ impl Counters {
         for carried in carried_by(&key.shape) {
             let counted = Counted::Carrying(carried);
             if !self.ids.contains_key(&counted) {
-                // Nobody has carried it before, so there is nothing to count yet.
+                // Nobody carries it, so there is nothing to count yet.
                 self.add(counted);
             }
         }
-        let counters = self.all.iter().enumerate();
-        let counts = counters.filter_map(|(id, counter)| {
-            let counted = &counter.counted;
+        let mut counts = Vec::new();
+        for (id, counter) in self.all.iter_mut().enumerate() {
+            let Some(counted) = &counter.counted else { continue };
             let times = counted.times(cluster, &key.namespace, &key.shape, key.is_terminating);
-            (times > 0).then_some((id, times))
-        });
-        Class { pods: 0, counts: counts.collect() }
+            if times == 0 {
+                continue;
+            }
+            if let Some(carriers) = &mut counter.carriers {
+                carriers.classes += 1;
+            }
+            counts.push((id, times));
+        }
+        Class { pods: 0, counts }
     }
 }
 
-impl Counter {
-    fn add(&mut self, slot: Slot, times: u32, sign: i64) {
-        if times == 0 {
-            return;
-        }
-        if self.on_node.len() <= slot as usize {
-            self.on_node.resize(slot as usize + 1, 0);
-        }
-        let count = &mut self.on_node[slot as usize];
-        *count = if sign > 0 { *count + times } else { count.saturating_sub(times) };
+fn add(on_node: &mut Vec<u32>, slot: Slot, times: u32, sign: i64) {
+    if times == 0 {
+        return;
     }
+    if on_node.len() <= slot as usize {
+        on_node.resize(slot as usize + 1, 0);
+    }
+    let count = &mut on_node[slot as usize];
+    *count = if sign > 0 { *count + times } else { count.saturating_sub(times) };
 }
 
 impl Counted {
@@ -223,17 +236,64 @@ impl Counted {
     }
 }
 
-/// The terms that a Pod on a Node carries, but for lists that cannot be parsed.
-fn carried_by(shape: &Shape) -> impl Iterator<Item = Carried> + '_ {
-    let affinity = &shape.pod_affinity;
-    let keep_away = affinity.anti_required.usable().iter().cloned().map(Carried::KeepAway);
-    let together = affinity.required.usable().iter().cloned().map(Carried::Together);
-    let prefer = |sign: i64| {
-        move |weighted: &WeightedPodAffinityTerm| {
-            Carried::Prefer(weighted.term.clone(), sign * i64::from(weighted.weight))
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use model::ObjectKey;
+
+    use super::super::carried::TermsAt;
+    use super::*;
+    use crate::testkit::shape;
+
+    /// A Pod that keeps away from the Pods of an app.
+    fn carrier(cpu: i64, app: usize) -> ClusterPod {
+        let selector = LabelSelector::of_labels(&[("app".into(), app.to_string().into())].into());
+        let term = PodAffinityTerm::new(&"team-a".into(), "zone", selector, BTreeSet::new(), None);
+        let mut pod = ClusterPod::new(ObjectKey::new("team-a", "p"), "uid".into());
+        let mut shape = shape(cpu, 0);
+        shape.pod_affinity.anti_required.push(term);
+        pod.shape = Arc::new(shape);
+        pod
+    }
+
+    fn carried(counters: &Counters) -> usize {
+        counters.carried.since(TermsAt::default()).count()
+    }
+
+    #[test]
+    fn a_term_is_there_while_some_pod_carries_it() {
+        let (mut counters, cluster) = (Counters::default(), Cluster::default());
+        let (one, other) = (carrier(100, 1), carrier(200, 1));
+        for (slot, pod, sign) in [(0, &one, 1), (1, &one, 1), (1, &other, 1), (0, &one, -1)] {
+            counters.pod_moved(slot, pod, sign, &cluster);
+            assert_eq!(carried(&counters), 1);
         }
-    };
-    let near = affinity.preferred.usable().iter().map(prefer(1));
-    let away = affinity.anti_preferred.usable().iter().map(prefer(-1));
-    keep_away.chain(together).chain(near).chain(away)
+        counters.pod_moved(1, &one, -1, &cluster);
+        assert_eq!(carried(&counters), 1, "another Pod carries the same term");
+        counters.pod_moved(1, &other, -1, &cluster);
+        assert_eq!(carried(&counters), 0);
+        counters.pod_moved(1, &other, 1, &cluster);
+        assert_eq!(carried(&counters), 1);
+    }
+
+    #[test]
+    fn nothing_is_left_of_terms_that_came_and_went() {
+        let (mut counters, cluster) = (Counters::default(), Cluster::default());
+        let matching =
+            Counted::Matching { namespace: "team-a".into(), selector: LabelSelector::EVERYTHING };
+        let all = counters.counter(matching, &Rows::default(), &cluster);
+        for app in 0..1000 {
+            let pod = carrier(100, app);
+            counters.pod_moved(0, &pod, 1, &cluster);
+            assert_eq!((counters.on_node(all, 0), carried(&counters)), (1, 1));
+            counters.pod_moved(0, &pod, -1, &cluster);
+        }
+        assert_eq!(
+            (counters.len(), counters.all.len()),
+            (1, 2),
+            "the place of the last is used again"
+        );
+        assert_eq!(counters.on_node(all, 0), 0);
+    }
 }

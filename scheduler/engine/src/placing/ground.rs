@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{ClusterPod, LabelSelector, NodeName, PodAffinity};
+use model::{ClusterPod, LabelSelector, NodeName};
 use oracle::Cluster;
 
 use super::budgets::BudgetLog;
@@ -76,20 +76,12 @@ impl Ground {
         match change {
             Change::Node(name) => self.node_changed(name, cluster),
             Change::Pod { before, after } => {
-                let moves = [(before, -1), (after, 1)];
+                // The new one first: what both read or carry does not go and come anew.
+                let moves = [(after, 1), (before, -1)];
                 let moves = moves.iter().filter_map(|(pod, sign)| Some(((*pod)?, *sign)));
                 let is_plain = moves.clone().all(|(pod, sign)| self.is_plain(pod, sign));
-                // What it still reads after the change does not come anew.
-                let both = before.and(after).map(|pod| &pod.pod_affinity);
-                let both = both.filter(|it| **it != PodAffinity::default());
-                if let Some(affinity) = both {
-                    self.counters.readers.count_terms(affinity, true);
-                }
                 for (pod, sign) in moves {
                     self.pod_changed(pod, sign, cluster, is_plain);
-                }
-                if let Some(affinity) = both {
-                    self.counters.readers.count_terms(affinity, false);
                 }
             }
             Change::Selectors { before, after } => {

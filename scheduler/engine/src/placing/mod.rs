@@ -6,6 +6,7 @@
 //!   rows       a Node's resources and what Pods take of them         ┐
 //!   topology   which Nodes are one place, by label                   │ ground: kept with every event
 //!   counters   Pods that a term or selector means, by Node           │
+//!   carried    terms of Pods that are on Nodes                       │
 //!   log        which Nodes, and which budgets, have changed          ┘
 //!   sorts      what Pods with the same selectors and tolerations make of each Node   ┐
 //!   statics    the same, with the images that are there                              │ follow the log
@@ -23,6 +24,7 @@ mod asks;
 mod balance;
 mod budgets;
 mod cache;
+mod carried;
 mod constraints;
 mod contest;
 mod count;
@@ -242,15 +244,17 @@ impl Placing {
         let Some(kind) = kinds.get_mut(id) else { return false };
         *questions += 1;
         kind.used_at = *questions;
+        let mut has_others = kind.constraints.has_lost_term(ground);
         if kind.selectors_at != ground.selectors_changes {
             kind.selectors_at = ground.selectors_changes;
             kind.nowhere = None;
-            if kind.constraints.has_other_siblings(view.cluster, &kind.pod) {
-                kind.standing = None;
-                kind.counted_at = None;
-                if kind.count_anew(view, ground).is_none() {
-                    return false;
-                }
+            has_others |= kind.constraints.has_other_siblings(view.cluster, &kind.pod);
+        }
+        if has_others {
+            kind.standing = None;
+            kind.counted_at = None;
+            if kind.count_anew(view, ground).is_none() {
+                return false;
             }
         }
         let Kind { constraints, pod, .. } = kind;

@@ -188,14 +188,19 @@ impl Outlook {
             self.put(slot, known, loss);
             return Some(known);
         }
-        let number = self.answers.iter().position(|it| it.told == told);
-        let number = number.unwrap_or(self.answers.len());
-        if number == ANSWERS_MAX {
-            return None;
-        }
-        if number == self.answers.len() {
-            self.answers.push(Answer { told, nodes: 0 });
-        }
+        let number = match self.answers.iter().position(|it| it.told == told) {
+            Some(number) => number,
+            None if self.answers.len() < ANSWERS_MAX => {
+                self.answers.push(Answer { told, nodes: 0 });
+                self.answers.len() - 1
+            }
+            None => {
+                // One that no Node gives any more.
+                let number = self.answers.iter().position(|it| it.nodes == 0)?;
+                self.answers[number].told = told;
+                number
+            }
+        };
         let number = u16::try_from(number).ok()?;
         self.put(slot, number, loss);
         Some(number)

@@ -86,30 +86,40 @@ impl Sorts {
         let it = &mut self.all[id];
         let places_before = it.of_node.len();
         let changes = it.at.and_then(|at| ground.node_log.since(at));
-        if let Some(changes) = changes {
-            for (slot, _) in changes {
-                it.judge(slot, rules, cluster, ground);
-            }
-        } else {
-            it.of_node.clear();
-            it.groups.clear();
-            it.rejections.clear();
-            it.numberings = it.numberings.wrapping_add(1);
-            it.of_node.resize(ground.rows.len(), GONE);
-            for (name, node) in &cluster.nodes {
-                if let Some(slot) = ground.rows.slot_of(name) {
-                    let verdict = it.verdict(node, rules);
-                    it.write(slot, verdict);
-                }
-            }
+        let is_known = changes.is_some();
+        for (slot, _) in changes.into_iter().flatten() {
+            it.judge(slot, rules, cluster, ground);
+        }
+        // Numbers may be used up by what no Node is any more.
+        if !is_known || !it.is_told_apart() {
+            it.number_anew(rules, cluster, ground);
         }
         it.at = Some(ground.node_log.end());
         self.bytes += it.of_node.len().saturating_sub(places_before) * size_of::<u16>();
-        it.groups.len().max(it.rejections.len()) < NUMBERS_MAX
+        it.is_told_apart()
     }
 }
 
 impl Sort {
+    /// False: there are more groups, or rejections, than numbers.
+    fn is_told_apart(&self) -> bool {
+        self.groups.len().max(self.rejections.len()) < NUMBERS_MAX
+    }
+
+    fn number_anew(&mut self, rules: &Rules, cluster: &Cluster, ground: &Ground) {
+        self.of_node.clear();
+        self.groups.clear();
+        self.rejections.clear();
+        self.numberings = self.numberings.wrapping_add(1);
+        self.of_node.resize(ground.rows.len(), GONE);
+        for (name, node) in &cluster.nodes {
+            if let Some(slot) = ground.rows.slot_of(name) {
+                let verdict = self.verdict(node, rules);
+                self.write(slot, verdict);
+            }
+        }
+    }
+
     fn judge(&mut self, slot: Slot, rules: &Rules, cluster: &Cluster, ground: &Ground) {
         if self.of_node.len() <= slot as usize {
             self.of_node.resize(slot as usize + 1, GONE);

@@ -155,8 +155,9 @@ impl Standing {
         let Basis { ground, of, .. } = basis;
         let keys = kind.constraints.shared_keys();
         let (at, numbering, nodes) = (ground.log.end(), of.numbering(), ground.rows.len());
-        if keys.is_empty() && of.groups().len() <= 1 {
-            let cell = Cell::new(0, Vec::new(), nodes, kind, basis);
+        let only_group = if keys.is_empty() { of.only_group() } else { None };
+        if let Some(group) = only_group {
+            let cell = Cell::new(group, Vec::new(), nodes, kind, basis);
             return Self { cells: vec![cell], of: Vec::new(), at, numbering };
         }
         let members = members(&keys, basis);

@@ -49,6 +49,8 @@ struct Static {
     with_images: Option<WithImages>,
     /// How often all Nodes were told apart anew.
     numberings: u32,
+    /// The same of the sort, when this was last up to date.
+    sort_numberings: u32,
     at: Option<Position>,
 }
 
@@ -88,7 +90,8 @@ impl Statics {
             return *id;
         }
         self.ids.insert(key.clone(), self.all.len());
-        self.all.push(Static { key, with_images: None, numberings: 0, at: None });
+        let (with_images, numberings, sort_numberings) = (None, 0, 0);
+        self.all.push(Static { key, with_images, numberings, sort_numberings, at: None });
         self.all.len() - 1
     }
 
@@ -130,25 +133,28 @@ impl Statics {
             return false;
         }
         let sort = self.sorts.of(it.key.sort);
-        let changes = it.at.and_then(|at| ground.node_log.since(at));
-        match (&mut it.with_images, changes) {
+        let is_same_sort = it.sort_numberings == sort.numberings;
+        let changes = it.at.filter(|_| is_same_sort).and_then(|at| ground.node_log.since(at));
+        let is_followed = match (&mut it.with_images, changes) {
             (Some(own), Some(changes)) => {
                 own.of_node.resize(sort.of_node.len(), GONE);
                 for (slot, _) in changes {
                     let number = sort.of_node[slot as usize];
                     own.write(slot, number, it.key.images_on(slot, rules, ground), sort);
                 }
+                it.is_told_apart()
             }
-            (None, _) if !it.key.is_anywhere(rules, ground) => {}
-            _ => {
-                if it.with_images.is_none() {
-                    self.bytes += sort.of_node.len() * size_of::<u16>();
-                }
-                it.with_images = Some(it.key.told_apart(sort, rules, ground));
-                it.numberings = it.numberings.wrapping_add(1);
+            (with_images, _) => with_images.is_none() && !it.key.is_anywhere(rules, ground),
+        };
+        // Also if numbers are used up: some may be of groups that no Node is in any more.
+        if !is_followed {
+            if it.with_images.is_none() {
+                self.bytes += sort.of_node.len() * size_of::<u16>();
             }
+            it.with_images = Some(it.key.told_apart(sort, rules, ground));
+            it.numberings = it.numberings.wrapping_add(1);
         }
-        it.at = now;
+        (it.at, it.sort_numberings) = (now, sort.numberings);
         it.is_told_apart()
     }
 }
@@ -164,6 +170,16 @@ impl<'a> Verdicts<'a> {
     /// The number of a group is the place where it stands here.
     pub fn groups(self) -> &'a [Group] {
         self.groups
+    }
+
+    /// The group of all Nodes that are in one, if it is the same for all: others may be known of which no Node is any more.
+    pub fn only_group(self) -> Option<usize> {
+        if self.groups.len() <= 1 {
+            return Some(0);
+        }
+        let mut numbers = self.of_node.iter().copied().filter(|number| *number < REJECTED);
+        let first = numbers.next().unwrap_or(0);
+        numbers.all(|number| number == first).then_some(first.into())
     }
 
     pub fn numbering(self) -> Numbering {

@@ -1,9 +1,13 @@
 //! An engine that is brought back from a snapshot is the same engine: it answers every later call alike, byte by
 //! byte, and ends in the same state.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use model::{Assignment, Deletion, ObjectKey, Owner, OwnerKind};
+use model::{
+    Assignment, Deletion, Effect, LabelSelector, ObjectKey, Owner, OwnerKind, PodAffinityTerm,
+    Taint, WeightedPodAffinityTerm,
+};
 use proptest::prelude::*;
 
 use super::properties::{History, step};
@@ -22,12 +26,12 @@ fn brought_back(engine: &Engine) -> Engine {
 }
 
 impl World {
-    fn gets_a_twin(&mut self) {
+    pub(super) fn gets_a_twin(&mut self) {
         self.twin = Some(brought_back(&self.engine));
     }
 
     /// Beyond what was told: everything that is known.
-    fn twin_is_the_same(&self) {
+    pub(super) fn twin_is_the_same(&self) {
         let twin = self.twin.as_ref().unwrap();
         assert_eq!(json(&twin.snapshot()), json(&self.engine.snapshot()));
         assert_eq!(twin.cluster, self.engine.cluster);
@@ -81,7 +85,7 @@ fn rich() -> World {
     world.handle(Event::OwnerSeen {
         namespace: "team-a".into(),
         owner: Owner { kind: OwnerKind::ReplicaSet, name: "web".into() },
-        selector: model::LabelSelector::of_labels(&selector),
+        selector: LabelSelector::of_labels(&selector),
     });
     world.corridor(CorridorBuilder::new("c1", 100).ticket_hash("abc"));
     world.corridor(CorridorBuilder::bundle("b1", 10).exclusive());
@@ -170,5 +174,108 @@ fn a_rebuilt_engine_is_written_down_like_any_other() {
     assert_eq!(culprits, (Some("uid-rest".into()), Some("uid-rest".into())));
     world.twin_is_the_same();
     go_on(&mut world);
+    world.twin_is_the_same();
+}
+
+/// A term that means the Pods `app=web` of a namespace.
+fn web_of(namespace: &str) -> PodAffinityTerm {
+    let web = LabelSelector::of_labels(&[("app".into(), "web".into())].into());
+    PodAffinityTerm::new(&namespace.into(), "zone", web, BTreeSet::new(), None)
+}
+
+fn bound(name: &str, node: usize) -> PodBuilder {
+    let node = format!("n{node}").as_str().into();
+    PodBuilder::new(name).assigned(Assignment::Bound { node, grant: None })
+}
+
+/// Equal Nodes in two zones with room for small Pods only, and the twin of an engine that has seen more than is there now.
+fn full_after(past: impl FnOnce(&mut World)) -> World {
+    let mut world = World::with_nodes(0);
+    for number in 0..8 {
+        world.handle(Event::NodeSeen(zoned(number)));
+        world.see(bound(&format!("low{number}"), number).cpu_milli(3000).build());
+    }
+    // Means nobody who comes, but keeps their label from being left out.
+    let reader = bound("reader", 0).shaped(|it| it.pod_affinity.required.push(web_of("team-b")));
+    world.see(reader.build());
+    past(&mut world);
+    world.gets_a_twin();
+    world
+}
+
+fn zoned(number: usize) -> model::ClusterNode {
+    let zone = format!("z{}", number % 2);
+    NodeBuilder::new(&format!("n{number}")).label("zone", &zone).build()
+}
+
+#[test]
+fn a_term_whose_last_carrier_is_gone_does_not_bear_on_who_is_sent_away() {
+    let mut world = full_after(|world| {
+        let lonely = bound("lonely", 0);
+        let lonely = lonely.shaped(|it| it.pod_affinity.anti_required.push(web_of("team-a")));
+        world.see(lonely.build());
+        world.end("lonely");
+    });
+    for number in 0..6 {
+        let urgent = PodBuilder::new(&format!("urgent{number}")).label("app", "web");
+        world.see(urgent.cpu_milli(3000).priority(9).build());
+        assert!(world.bind_all().is_empty());
+        tell_all(&mut world);
+        world.twin_is_the_same();
+    }
+    assert_eq!(world.engine.stats().preemptions, 6);
+}
+
+#[test]
+fn a_preference_whose_last_carrier_is_gone_does_not_bear_on_who_is_chosen() {
+    let mut world = full_after(|world| {
+        let shy = bound("shy", 0).shaped(|it| {
+            let term = WeightedPodAffinityTerm { weight: 10, term: web_of("team-a") };
+            it.pod_affinity.anti_preferred.push(term);
+        });
+        world.see(shy.build());
+        world.see(PodBuilder::new("web").label("app", "web").build());
+        assert_eq!(world.bind_all(), ["web"]);
+        world.end("shy");
+        world.end("web");
+    });
+    for number in 0..8 {
+        world.see(PodBuilder::new(&format!("web{number}")).label("app", "web").build());
+        assert_eq!(world.bind_all().len(), 1);
+        world.twin_is_the_same();
+    }
+}
+
+#[test]
+fn a_taint_that_is_gone_does_not_bear_on_who_is_chosen() {
+    let mut world = full_after(|world| {
+        let taint = Taint { key: "k".into(), value: "v".into(), effect: Effect::PreferNoSchedule };
+        let mut tainted = zoned(7);
+        tainted.node.taints.push(taint);
+        world.handle(Event::NodeSeen(tainted));
+        world.handle(Event::NodeGone("n2".into()));
+        world.see(PodBuilder::new("one").build());
+        assert_eq!(world.bind_all(), ["one"]);
+        world.end("one");
+        world.handle(Event::NodeSeen(zoned(7)));
+    });
+    for number in 0..8 {
+        world.see(PodBuilder::new(&format!("one{number}")).build());
+        assert_eq!(world.bind_all().len(), 1);
+        world.twin_is_the_same();
+    }
+}
+
+#[test]
+fn a_label_that_was_read_before_anybody_waited_joins_nobody_later() {
+    let mut world = World::with_nodes(1);
+    let reader = bound("reader", 0).cpu_milli(4000);
+    let reader = reader.shaped(|it| it.pod_affinity.anti_required.push(web_of("team-b")));
+    world.see(reader.build());
+    world.see(PodBuilder::new("plain").cpu_milli(4000).build());
+    world.see(PodBuilder::new("web").cpu_milli(4000).label("app", "web").build());
+    assert!(world.bind_all().is_empty());
+    world.gets_a_twin();
+    world.end("reader");
     world.twin_is_the_same();
 }

@@ -159,14 +159,17 @@ struct History {
 impl History {
     fn run(steps: &[Step], kinds: Kinds) -> usize {
         let (world, generations) = (World::with_nodes(0), BTreeMap::new());
-        let mut history = Self { world, generations, kinds };
-        let mut wakings = 0;
-        for step in steps {
+        let (mut history, mut wakings) = (Self { world, generations, kinds }, 0);
+        for (number, step) in steps.iter().enumerate() {
+            if number == steps.len() / 2 {
+                history.world.gets_a_twin();
+            }
             wakings += history.apply(step);
             history.the_index_knows_all_that_is_parked();
         }
         history.settle();
         history.nobody_who_fits_is_left_waiting();
+        history.world.twin_is_the_same();
         assert_eq!(history.world.engine.stats().woken_by_sweep, 0, "every wake-up has its event");
         wakings
     }

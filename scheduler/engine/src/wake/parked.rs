@@ -46,6 +46,8 @@ impl Engine {
         self.placing.note(change, &self.cluster);
         self.question_nominees_on(change);
         if self.parked.is_empty() {
+            // Whoever waits later is told apart by it from the start.
+            self.placing.take_newly_read();
             return;
         }
         self.split_kinds();

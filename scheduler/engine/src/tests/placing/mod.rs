@@ -1,6 +1,7 @@
 //! The quick way to a Node gives the oracle's answers: on random clusters, through random changes, asked again
 //! and again for the same kinds of Pods.
 
+mod anew;
 mod budgets;
 mod story;
 mod terms;
