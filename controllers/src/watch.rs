@@ -18,8 +18,9 @@ use crate::line;
 /// takes a quiet connection for a dead one.
 const WATCH_SECONDS_MAX: u32 = 25;
 const PAUSE_FIRST: Duration = Duration::from_millis(100);
-/// A CRD that is installed, or an API server that is back, is noticed within this time: as by the scheduler's watches.
-const PAUSE_MAX: Duration = Duration::from_secs(3);
+/// A CRD that is installed, or an API server that is back, is noticed within this time. There are three kinds, so that
+/// costs nobody much.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) enum News<K> {
@@ -101,8 +102,8 @@ impl Broken {
         let code = match error {
             watcher::Error::InitialListFailed(kube::Error::Api(status))
             | watcher::Error::WatchStartFailed(kube::Error::Api(status))
-            | watcher::Error::WatchFailed(kube::Error::Api(status)) => status.code,
-            watcher::Error::WatchError(status) => status.code,
+            | watcher::Error::WatchFailed(kube::Error::Api(status))
+            | watcher::Error::WatchError(status) => status.code,
             _ => return Self::Failed,
         };
         match code {

@@ -10,6 +10,7 @@ use daemons::{DaemonError, Owner, Released, Reply};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::facts::Facts;
 use crate::board::{Board, Roster, Wakes};
@@ -36,7 +37,7 @@ pub(crate) trait Kind: Send + Sync + 'static {
     const BACKEND: &'static str;
 
     type Object: Object;
-    type Status: Clone + Debug + Default + PartialEq + Serialize + Send + Sync;
+    type Status: Clone + Debug + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync;
     type Request: Send + Sync;
     type Allocation: Allocation;
     type Sample: Clone + Debug + Send + Sync;

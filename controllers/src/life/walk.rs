@@ -11,6 +11,7 @@ use crds::condition::not_ready;
 use daemons::Owner;
 use jiff::Timestamp;
 use kube::Resource as _;
+use serde::Deserialize as _;
 use tracing::{debug, warn};
 
 use super::apply::{Failure, apply, trouble};
@@ -297,7 +298,8 @@ async fn say<K: Kind>(
         return Ok(None);
     }
     let value = serde_json::to_value(&next).map_err(kube::Error::SerdeError)?;
-    memory.guard.sends_status(next);
+    // As it will be read: times are written in whole seconds.
+    memory.guard.sends_status(K::Status::deserialize(&value).map_err(kube::Error::SerdeError)?);
     let written = if found.seen.has_backend {
         kubernetes::apply_status(&context.client, object, value).await?
     } else {

@@ -75,7 +75,7 @@ async fn a_durable_bundle_whose_lease_lapsed_is_ready_again_once_it_is_renewed()
     let config = SimulatedConfig { lease_ttl: Duration::from_secs(2), ..Default::default() };
     let world = World::with(config).await;
     let running = world.run();
-    world.create_durable_bundle("b", 10).await;
+    world.create_bundle_that_is("b", 10, "durable").await;
     world.bundle_phase("b", Phase::Ready).await;
     running.stop().await;
     world.until("its lease lapses", async || world.bundles().await[0].lapsed).await;

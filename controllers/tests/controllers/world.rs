@@ -156,14 +156,10 @@ impl World {
     }
 
     pub async fn create_bundle(&self, name: &str, floor: u32) {
-        self.create_persistent(name, floor, "none").await;
+        self.create_bundle_that_is(name, floor, "none").await;
     }
 
-    pub async fn create_durable_bundle(&self, name: &str, floor: u32) {
-        self.create_persistent(name, floor, "durable").await;
-    }
-
-    async fn create_persistent(&self, name: &str, floor: u32, persistence: &str) {
+    pub async fn create_bundle_that_is(&self, name: &str, floor: u32, persistence: &str) {
         let bundle: MemoryBundle = serde_json::from_value(json!({
             "apiVersion": "corridoros.io/v1alpha1", "kind": "MemoryBundle",
             "metadata": {"name": name},

@@ -39,8 +39,14 @@ impl ControlPlane {
 
     /// SIGKILL, and a new one at the same address, with the same certificates and data.
     pub async fn restart_api_server(&mut self) -> Result<()> {
+        self.restart_api_server_after(Duration::ZERO).await
+    }
+
+    /// The same, away for this long.
+    pub async fn restart_api_server_after(&mut self, away: Duration) -> Result<()> {
         let [files, _] = self.files();
         kill(&mut self.api_server).await?;
+        tokio::time::sleep(away).await;
         let Restarts { port, etcd_url, .. } = &self.restarts;
         let again =
             servers::api_server_again(&self.binaries, &files, *port, etcd_url, &self.admin).await?;

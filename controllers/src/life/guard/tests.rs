@@ -99,3 +99,12 @@ fn what_a_write_without_an_answer_says_is_ours() {
     let found = kinds(guard.look(&metadata(6, ticket("forged")), 4, FINALIZER));
     assert_eq!(found, [Tampering::Ticket]);
 }
+
+/// A part in 10^16 more, and a status that was only read and written again would not be ours.
+#[test]
+fn a_reading_is_read_as_it_was_written() {
+    for text in ["5.1397360212894546e-14", "6.922945394924597e-14", "105.542"] {
+        let read: f64 = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), text);
+    }
+}
