@@ -1,5 +1,8 @@
 //! Every annotation key we read or write.
 
+/// What all of them begin with.
+pub const DOMAIN: &str = "corridoros.io/";
+
 // What users set on a Pod.
 
 /// `<namespace>/<name>` of the Corridor that the Pod needs.
@@ -40,6 +43,16 @@ pub const FORCE_RELEASE: &str = "corridoros.io/force-release";
 /// `"true"`, with the right `override`, lets an administrator past the
 /// admission policies.
 pub const OVERRIDE: &str = "corridoros.io/override";
+
+/// What users may set on a Pod.
+pub const OF_PODS: [&str; 6] = [
+    CORRIDOR_REF,
+    CORRIDOR_GBPS,
+    MEMORY_BUNDLE_REF,
+    MEMORY_BUNDLE_GBS,
+    FAILURE_POLICY,
+    EXPECTED_END,
+];
 
 /// Every result annotation: only the scheduler may write these.
 pub const RESULTS: [&str; 5] = [CORRIDOR_ID, FFM_HANDLE, ATTESTATION_TICKET_HASH, GRANT, LEADER];

@@ -46,6 +46,13 @@ fn placed_pods_are_known_by_their_references() {
 }
 
 #[test]
+fn pods_of_other_schedulers_are_known_by_their_references() {
+    let text = policy("foreign-scheduler");
+    assert_eq!(keys(&text), expected(&[&[CORRIDOR_REF, MEMORY_BUNDLE_REF]]));
+    assert!(text.contains(&format!("'{}'", crds::SCHEDULER_NAME)));
+}
+
+#[test]
 fn the_fence_and_the_status_policy_know_the_rest() {
     assert_eq!(keys(&policy("leader-fence")), expected(&[&[LEADER, OVERRIDE]]));
     let status = policy("object-status");

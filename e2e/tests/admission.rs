@@ -24,6 +24,7 @@ use http::Method;
 use k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicy;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
+use kube::client::Body;
 use kube::{Api, Client};
 use serde_json::json;
 use tokio::sync::Mutex;
@@ -49,7 +50,8 @@ const ACTORS: [(&str, &str); 9] = [
     ("replicaset-controller", "system:serviceaccount:kube-system:replicaset-controller"),
 ];
 
-const POLICIES: [&str; 5] = [
+const POLICIES: [&str; 6] = [
+    "corridor-foreign-scheduler",
     "corridor-leader-fence",
     "corridor-object-metadata",
     "corridor-object-status",
@@ -220,6 +222,37 @@ async fn expressions_have_no_type_warnings() {
             let warnings = policy.status.and_then(|it| it.type_checking?.expression_warnings);
             assert_eq!(warnings.unwrap_or_default(), [], "{name}");
         }
+        Ok(())
+    })
+    .await;
+}
+
+/// A Pod that another scheduler places is created, and whoever did it reads that its references mean nothing.
+#[tokio::test]
+async fn a_reference_for_another_scheduler_is_warned_about() {
+    run(async |plane, _| {
+        let warnings = async |scheduler: &str, annotation: &str| {
+            let mut pod = Kind::Pod.object("warned");
+            merge(
+                &mut pod,
+                &json!({
+                    "metadata": { "annotations": { annotation: "a/b" } },
+                    "spec": { "schedulerName": scheduler },
+                }),
+            );
+            let request = http::Request::post(format!("{}?dryRun=All", Kind::Pod.path()))
+                .header(http::header::CONTENT_TYPE, "application/json")
+                .body(Body::from(pod.to_string().into_bytes()));
+            let reply = plane.admin().send(request.unwrap()).await.unwrap();
+            assert!(reply.status().is_success(), "{reply:?}");
+            let warnings = reply.headers().get_all(http::header::WARNING).into_iter();
+            warnings.map(|it| it.to_str().unwrap_or_default().to_owned()).collect::<String>()
+        };
+        let told = warnings("default-scheduler", "corridoros.io/corridorRef").await;
+        let parts = ["corridoros.io/corridorRef has no effect", "placed by default-scheduler"];
+        assert!(parts.iter().all(|part| told.contains(part)), "{told}");
+        assert_eq!(warnings("corridor-scheduler", "corridoros.io/corridorRef").await, "");
+        assert_eq!(warnings("default-scheduler", "example.com/any").await, "");
         Ok(())
     })
     .await;

@@ -83,6 +83,7 @@ pub fn corridor(object: &Value) -> Option<Reservable> {
         exclusive: false,
         security_domain: "".into(),
         ticket_hash: None,
+        not_ready: None,
         use_told: false,
     })
 }

@@ -68,6 +68,11 @@ fn refusals(corridor: &Corridor) -> Vec<Refusal> {
             pod().corridor(corridor, "0"),
         ),
         in_team(
+            "slip-of-the-keyboard",
+            "corridoros.io/corridorref: no such annotation; did you mean corridoros.io/corridorRef?",
+            pod().annotation("corridoros.io/corridorref", "team-a/c1"),
+        ),
+        in_team(
             "amount-of-nothing",
             "invalid annotation corridoros.io/corridor",
             pod().annotation(CORRIDOR_GBPS, "10"),

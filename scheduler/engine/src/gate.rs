@@ -5,17 +5,22 @@ use model::{Amount, Need, ObjectKey, ObjectRef, PodSpec, Reservable};
 use crate::engine::Engine;
 use crate::line::Rank;
 use crate::queue::Order;
-use crate::rejection::{Cause, ObjectRejection};
+use crate::rejection::{Cause, ObjectRejection, explains};
 
 impl Engine {
     /// Whether every object that the Pod refers to lets it pass now: all of them, or the first
-    /// that does not.
+    /// that does not, with the others that do not.
     pub(crate) fn gate(
         &self,
         order: Order,
         spec: &PodSpec,
     ) -> Result<Vec<&Reservable>, Box<ObjectRejection>> {
-        spec.needs.iter().map(|need| self.gate_of(order, spec, need)).collect()
+        let mut needs = spec.needs.iter().map(|need| self.gate_of(order, spec, need));
+        let passed: Result<Vec<_>, _> = needs.by_ref().collect();
+        passed.map_err(|mut first| {
+            first.others = needs.filter_map(Result::err).map(|other| *other).collect();
+            first
+        })
     }
 
     /// The same for what is kept for a nominated Pod: who waits in front of an object does not matter to a Pod that
@@ -69,6 +74,8 @@ impl Engine {
             free: Amount::ZERO,
             floor: known.map(|object| object.floor_asked).unwrap_or_default(),
             measured: known.map(|object| object.measured).unwrap_or_default(),
+            not_ready: None,
+            others: Vec::new(),
         };
         if !may_use {
             return Err(rejection.because(Cause::OtherNamespace));
@@ -84,7 +91,11 @@ impl Engine {
         }
         let promise = match self.objects.promise(object, self.now) {
             Ok(promise) => promise,
-            Err(cause) => return Err(rejection.because(cause)),
+            Err(cause) => {
+                let not_ready = known.and_then(|object| object.not_ready.as_ref());
+                rejection.not_ready = not_ready.filter(|it| explains(it, &cause)).cloned();
+                return Err(rejection.because(cause));
+            }
         };
         rejection.floor = promise.reservable;
         let taken = self.ledger.taken_for(&promise.of.uid, order);

@@ -1,13 +1,12 @@
 //! Why a Pod cannot be placed now. A rejection carries its own wake-up, so that holding a
 //! Pod and releasing it cannot drift apart.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use model::{Amount, FailurePolicy, Hold, NodeName, ObjectKey, ObjectRef, Phase};
+use model::{Amount, FailurePolicy, Hold, NodeName, NotReady, ObjectKey, ObjectRef, Phase};
 use oracle::Reason;
 
 pub use crate::nodes_rejection::{NodesRejection, ReasonCount};
@@ -111,11 +110,10 @@ impl Rejection {
             Self::Failed(why) => Class::Pod(why.clone()),
             Self::Binding(rejection) => Class::Binding(rejection.message.clone()),
             Self::Quarantined => Class::Quarantined,
-            Self::Object(rejection) => Class::Object(
-                rejection.object.clone(),
-                rejection.phase,
-                rejection.substance().label().into(),
-            ),
+            Self::Object(rejection) => {
+                let all = std::iter::once(&**rejection).chain(&rejection.others);
+                Class::Objects(all.map(ObjectRejection::substance).collect())
+            }
             Self::Nodes(rejection) => {
                 let NodesRejection { reasons, unsupported, .. } = rejection;
                 let unsupported = unsupported.iter().map(ToString::to_string);
@@ -130,8 +128,23 @@ pub enum Class {
     Pod(String),
     Binding(Arc<str>),
     Quarantined,
-    Object(ObjectRef, Option<Phase>, Cow<'static, str>),
+    /// Each with why.
+    Objects(Vec<(ObjectRef, Option<Phase>, Arc<str>)>),
     Nodes(Vec<String>),
+}
+
+/// The reason of a condition `Ready` when less is measured than the floor.
+const BELOW_FLOOR: &str = "BelowFloor";
+/// Its reason when there is no daemon: nobody is silent then.
+const BACKEND_NOT_CONFIGURED: &str = "BackendNotConfigured";
+
+/// Whether what an object says of itself is why it promises nothing.
+pub(crate) fn explains(not_ready: &NotReady, cause: &Cause) -> bool {
+    match cause {
+        Cause::NotReady | Cause::BelowFloor => true,
+        Cause::Stale => &*not_ready.reason == BACKEND_NOT_CONFIGURED,
+        _ => false,
+    }
 }
 
 /// What an object could not give, and why.
@@ -147,6 +160,12 @@ pub struct ObjectRejection {
     pub free: Amount,
     pub floor: Amount,
     pub measured: Amount,
+    /// Why it is not Ready, in its own words, if that is why.
+    #[serde(default)]
+    pub not_ready: Option<NotReady>,
+    /// Further objects that the Pod refers to and that do not let it pass either.
+    #[serde(default)]
+    pub others: Vec<Self>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -239,11 +258,26 @@ impl ObjectRejection {
 
     /// The cause in substance: of an object that is not Ready, whether its reading is at the floor for the moment is a
     /// figure, which alternates with each sample near the floor.
-    fn substance(&self) -> &Cause {
-        match (&self.cause, self.phase) {
-            (Cause::BelowFloor, Some(phase)) if phase != Phase::Ready => &Cause::NotReady,
-            (cause, _) => cause,
-        }
+    fn substance(&self) -> (ObjectRef, Option<Phase>, Arc<str>) {
+        let why = match (&self.cause, self.phase, &self.not_ready) {
+            (_, _, Some(not_ready)) => not_ready.reason.clone(),
+            (Cause::BelowFloor, Some(phase), None) if phase != Phase::Ready => {
+                Cause::NotReady.label().into()
+            }
+            (cause, ..) => cause.label().into(),
+        };
+        (self.object.clone(), self.phase, why)
+    }
+
+    /// Why the object is not Ready, unless it is that less is measured than its floor: then the figures say more.
+    fn told_by_object(&self) -> Option<&NotReady> {
+        let is_below = self.cause == Cause::BelowFloor;
+        let not_ready = self.not_ready.as_ref()?;
+        (!is_below || &*not_ready.reason != BELOW_FLOOR).then_some(not_ready)
+    }
+
+    fn write_others(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.others.iter().try_for_each(|other| write!(f, ", {other}"))
     }
 
     fn write_figures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -260,6 +294,13 @@ impl ObjectRejection {
 
 impl fmt::Display for ObjectRejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_own(f)?;
+        self.write_others(f)
+    }
+}
+
+impl ObjectRejection {
+    fn write_own(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = self.object.kind;
         write!(f, "{}", self.object)?;
         if let Some(phase) = self.phase {
@@ -282,6 +323,12 @@ impl fmt::Display for ObjectRejection {
             }
             _ => f.write_str(": ")?,
         }
+        if let Some(NotReady { reason, message }) = self.told_by_object() {
+            return match &**message {
+                "" => f.write_str(reason),
+                message => write!(f, "{reason}: {}", message.trim_end_matches('.')),
+            };
+        }
         self.write_figures(f)?;
         match &self.cause {
             Cause::Stale => write!(f, ", {} has not reported for 15 s", kind.backend()),
@@ -289,6 +336,7 @@ impl fmt::Display for ObjectRejection {
                 let measured = self.measured;
                 write!(f, ", achievable {measured} {} is below the floor", kind.unit())
             }
+            Cause::NotReady => f.write_str(", it is not Ready yet"),
             Cause::KeptForHead { head, times_passed } => {
                 write!(f, ", kept for {head}, which was passed {times_passed} times")
             }

@@ -224,6 +224,7 @@ impl CorridorBuilder {
             exclusive: false,
             security_domain: "".into(),
             ticket_hash: None,
+            not_ready: None,
             use_told: false,
         })
     }
@@ -255,6 +256,13 @@ impl CorridorBuilder {
 
     pub fn phase(mut self, phase: Phase) -> Self {
         self.0.phase = phase;
+        self
+    }
+
+    /// What its condition `Ready` says.
+    pub fn not_ready(mut self, reason: &str, message: &str) -> Self {
+        let (reason, message) = (reason.into(), message.into());
+        self.0.not_ready = Some(model::NotReady { reason, message });
         self
     }
 

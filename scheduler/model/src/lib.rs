@@ -36,7 +36,7 @@ pub use ids::{NodeName, ObjectKey, ObjectUid, PodUid};
 pub use image::{NodeImage, listed_image_name};
 pub use node::{Labels, Node};
 pub use node_affinity::{NodeAffinity, NodeSelector, NodeSelectorTerm, PreferredNodeTerm};
-pub use object::{ObjectKind, ObjectRef, Phase, Reservable, SECURITY_DOMAIN_LABEL};
+pub use object::{NotReady, ObjectKind, ObjectRef, Phase, Reservable, SECURITY_DOMAIN_LABEL};
 pub use pod::{
     Assignment, DeclaredBy, DeclaredEnd, FailurePolicy, Grant, Granted, Need, Pod, PodSpec,
 };

@@ -93,6 +93,13 @@ impl fmt::Display for Phase {
     }
 }
 
+/// Why an object is not Ready, in its controller's words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotReady {
+    pub reason: Arc<str>,
+    pub message: Arc<str>,
+}
+
 /// What scheduling needs to know of a Corridor or a MemoryBundle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservable {
@@ -108,6 +115,8 @@ pub struct Reservable {
     /// `status.achievableGbps`, `status.achievedGBs`: what the daemon measures now.
     pub measured: Amount,
     pub phase: Phase,
+    /// What its condition `Ready` says while it is false.
+    pub not_ready: Option<NotReady>,
     /// `status.corridorId`, `status.ffmHandle`: the daemon's handle, written on every Pod that is
     /// bound with it.
     pub handle: Option<Arc<str>>,

@@ -12,6 +12,7 @@ mod selector;
 mod shape;
 mod spread;
 mod turned_away;
+mod unknown_annotation;
 mod unsupported;
 
 pub(crate) use affinity::node_affinity;

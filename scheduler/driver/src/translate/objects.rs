@@ -5,11 +5,14 @@ use std::sync::Arc;
 use crds::annotations::ATTESTATION_TICKET;
 use crds::{Phase as WirePhase, Promised, Witness};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use model::{Amount, ObjectKind, ObjectRef, Phase, Reservable};
+use model::{Amount, NotReady, ObjectKind, ObjectRef, Phase, Reservable};
 use sha2::{Digest as _, Sha256};
 
 use super::{key, labels};
-use crate::wire::{WireBundle, WireCorridor, WirePolicy};
+use crate::wire::{WireBundle, WireCorridor, WireObjectCondition, WirePolicy};
+
+/// Of a reason or a message: an Event on the Pod has room for it, and for another object's.
+const NOT_READY_BYTES_MAX: usize = 320;
 
 /// What the API server shows is believed as far as the controllers of this process have said it.
 pub(crate) fn corridor(wire: WireCorridor, witness: &Witness) -> Reservable {
@@ -31,6 +34,7 @@ pub(crate) fn corridor(wire: WireCorridor, witness: &Witness) -> Reservable {
         floor_confirmed: promised.floor.map(Amount::from_measured),
         measured: promised.measured.map(Amount::from_measured).unwrap_or_default(),
         phase: phase(promised.phase),
+        not_ready: not_ready(&status.conditions),
         handle: promised.handle.map(Into::into),
         node_selector: labels(&spec.node_selector),
         exclusive: false,
@@ -59,6 +63,7 @@ pub(crate) fn bundle(wire: WireBundle, witness: &Witness) -> Reservable {
         floor_confirmed: promised.floor.map(Amount::from_measured),
         measured: promised.measured.map(Amount::from_measured).unwrap_or_default(),
         phase: phase(promised.phase),
+        not_ready: not_ready(&status.conditions),
         handle: promised.handle.map(Into::into),
         node_selector: labels(&spec.node_selector),
         exclusive: !spec.shareable,
@@ -84,6 +89,14 @@ fn ticket_hash(ticket: &str) -> Arc<str> {
 
 fn ticket(metadata: &ObjectMeta) -> Option<String> {
     metadata.annotations.as_ref()?.get(ATTESTATION_TICKET).cloned()
+}
+
+/// What Pods that wait for it are told. Whoever wrote it, it is as long as a condition of ours at most.
+fn not_ready(conditions: &[WireObjectCondition]) -> Option<NotReady> {
+    let ready = conditions.iter().find(|it| it.condition_type == crds::condition::READY)?;
+    let cut = |text: &str| Arc::from(&text[..text.floor_char_boundary(NOT_READY_BYTES_MAX)]);
+    let not_ready = || NotReady { reason: cut(&ready.reason), message: cut(&ready.message) };
+    (ready.status == "False" && !ready.reason.is_empty()).then(not_ready)
 }
 
 fn phase(phase: Option<WirePhase>) -> Phase {

@@ -12,6 +12,7 @@ use super::grant::parse_grant;
 use super::key;
 use super::needs::{failure_policy, needs};
 use super::shape::shape;
+use super::unknown_annotation::unknown_annotation;
 use super::unsupported::unsupported_field;
 use crate::served::Served;
 use crate::wire::{DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER, WireCondition, WirePod};
@@ -150,6 +151,9 @@ fn asked(wire: &WirePod) -> Asked {
     if let Some(key) = RESULTS.into_iter().find(|key| annotations.contains_key(*key)) {
         let (key, why) = (key.to_owned(), "only the scheduler writes it; remove it".to_owned());
         return Asked { hold: Some(Hold::InvalidAnnotation { key, why }), ..Asked::default() };
+    }
+    if let Some(hold) = unknown_annotation(&annotations) {
+        return Asked { hold: Some(hold), ..Asked::default() };
     }
     match (needs(&annotations), failure_policy(&annotations)) {
         (Ok(needs), Ok(failure_policy)) => Asked { needs, failure_policy, hold: unsupported },

@@ -1,7 +1,7 @@
 use jiff::Timestamp;
 use serde::Deserialize;
 
-/// A condition of a Corridor or MemoryBundle, as far as its transition time must be kept.
+/// A condition of a Corridor or MemoryBundle.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WireObjectCondition {
@@ -10,4 +10,8 @@ pub(crate) struct WireObjectCondition {
     pub status: String,
     #[serde(default)]
     pub last_transition_time: Option<Timestamp>,
+    #[serde(default)]
+    pub reason: String,
+    #[serde(default)]
+    pub message: String,
 }

@@ -27,7 +27,7 @@ impl Engine {
                 self.objects.remove(&object);
                 self.question_nominees_for(|needed| *needed == object);
                 self.uses.forget(&object);
-                self.queue_line_reports(&object);
+                self.queue_reports_of(&object);
             }
             Event::PolicySeen { policy, allowed_tenants } => {
                 self.objects.policy_seen(policy.clone(), allowed_tenants);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{ObjectKind, ObjectRef, Reservable};
+use model::{ObjectKind, ObjectRef, PodUid, Reservable};
 
 use crate::engine::Engine;
 use crate::line::WakeAside;
@@ -36,8 +36,13 @@ impl Engine {
         }
         self.release_line(&name);
         self.uses.changed(&name);
-        let phase_changed = before.is_none_or(|before| before.phase != after.phase);
-        if phase_changed || cause_before != self.objects.promise(&name, now).err() {
+        let says = |it: &Reservable| {
+            (it.phase, it.not_ready.as_ref().map(|not_ready| not_ready.reason.clone()))
+        };
+        let says_another = before.is_none_or(|before| says(&before) != says(&after));
+        if says_another {
+            self.queue_reports_of(&name);
+        } else if cause_before != self.objects.promise(&name, now).err() {
             self.queue_line_reports(&name);
         }
     }
@@ -95,6 +100,24 @@ impl Engine {
         for object in self.objects.with_lines() {
             if before.contains(&object.kind) != self.fresh.contains(&object.kind) {
                 self.queue_line_reports(&object);
+            }
+        }
+    }
+
+    /// Whoever refers to the object is told anew: those who wait for it, and those who wait for another object and lack
+    /// this one, too.
+    pub(super) fn queue_reports_of(&mut self, object: &ObjectRef) {
+        self.queue_line_reports(object);
+        for other in self.objects.with_lines() {
+            let lacks_both = other != *object
+                && self.objects.line(&other).is_some_and(|line| {
+                    let needs = |pod: &PodUid| {
+                        self.pods.get(pod).is_some_and(|it| it.pod.spec.need_of(object).is_some())
+                    };
+                    line.waiting().any(|(_, pod)| needs(pod))
+                });
+            if lacks_both {
+                self.queue_line_reports(&other);
             }
         }
     }

@@ -14,6 +14,7 @@ mod placing;
 mod preemption;
 mod profiles;
 mod properties;
+mod reasons;
 mod reports;
 mod snapshots;
 mod state;
