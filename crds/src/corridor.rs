@@ -25,9 +25,9 @@ use crate::{Phase, PodUse};
     printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
     printcolumn(
         name = "Floor",
-        type_ = "integer",
-        json_path = ".spec.minGbps",
-        description = "Guaranteed bandwidth in Gbps"
+        type_ = "number",
+        json_path = ".status.floorGbps",
+        description = "Guaranteed bandwidth in Gbps, as corrd has confirmed it"
     ),
     printcolumn(
         name = "Achievable",

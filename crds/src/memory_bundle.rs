@@ -29,9 +29,9 @@ use crate::{Phase, PodUse, Schedule};
     printcolumn(name = "Bytes", type_ = "integer", json_path = ".spec.bytes"),
     printcolumn(
         name = "Floor",
-        type_ = "integer",
-        json_path = ".spec.bandwidthFloorGBs",
-        description = "Guaranteed bandwidth in GB/s"
+        type_ = "number",
+        json_path = ".status.floorGBs",
+        description = "Guaranteed bandwidth in GB/s that is in force now, as memqosd has confirmed it"
     ),
     printcolumn(
         name = "Achieved",

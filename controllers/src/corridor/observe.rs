@@ -5,7 +5,7 @@ use daemons::{Owner, Reply};
 use jiff::Timestamp;
 
 use crate::context::Context;
-use crate::life::{Allocation, Facts, not_configured};
+use crate::life::{Allocation, Facts, Use, not_configured};
 
 pub(super) fn facts(object: &crds::Corridor) -> Facts {
     let status = object.status.clone().unwrap_or_default();
@@ -14,7 +14,7 @@ pub(super) fn facts(object: &crds::Corridor) -> Facts {
         crds::CORRIDOR_FINALIZER,
         status.phase,
         status.corridor_id,
-        status.in_use,
+        Use { count: status.in_use, pods: &status.in_use_by },
         &status.conditions,
     )
 }

@@ -1,8 +1,9 @@
 //! What an object itself says about its life.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use crds::{Phase, annotations, condition};
+use crds::{Phase, PodUse, annotations, condition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,42 @@ impl Intent {
     }
 }
 
+/// Who uses an object, as its status says.
+#[derive(Clone, Copy)]
+pub(crate) struct Use<'a> {
+    pub count: Option<i64>,
+    pub pods: &'a [PodUse],
+}
+
+/// The names of a few of the Pods that use an object, and how many more there are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Users {
+    named: Vec<String>,
+    more: usize,
+}
+
+impl Users {
+    const NAMED_MAX: usize = 3;
+
+    fn of(used: Use<'_>) -> Self {
+        let name = |it: &PodUse| format!("{}/{}", it.namespace, it.name);
+        let named: Vec<_> = used.pods.iter().take(Self::NAMED_MAX).map(name).collect();
+        let count = used.count.and_then(|it| usize::try_from(it).ok()).unwrap_or_default();
+        Self { more: count.saturating_sub(named.len()), named }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.named.is_empty()
+    }
+}
+
+impl fmt::Display for Users {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.named.join(", "))?;
+        if self.more > 0 { write!(f, " and {} more", self.more) } else { Ok(()) }
+    }
+}
+
 /// The parts of an object that decide what happens next, whatever its kind.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one fact, and they are independent")]
@@ -37,6 +74,8 @@ pub(crate) struct Facts {
     pub ticket: Option<String>,
     /// Bound Pods carry the handle.
     pub is_in_use: bool,
+    /// Those Pods, for people to read.
+    pub users: Users,
     /// The scheduler has answered that nothing is bound or in flight any more.
     pub is_drained: bool,
     pub is_forced: bool,
@@ -52,7 +91,7 @@ impl Facts {
         finalizer: &str,
         phase: Option<Phase>,
         handle: Option<String>,
-        in_use: Option<i64>,
+        used: Use<'_>,
         conditions: &[Condition],
     ) -> Self {
         let empty = BTreeMap::new();
@@ -73,7 +112,8 @@ impl Facts {
                 .get(annotations::ALLOCATION_INTENT)
                 .and_then(|it| serde_json::from_str(it).ok()),
             ticket: annotations.get(annotations::ATTESTATION_TICKET).cloned(),
-            is_in_use: in_use.is_some_and(|count| count > 0),
+            is_in_use: used.count.is_some_and(|count| count > 0),
+            users: Users::of(used),
             is_drained,
             is_forced: annotations.get(annotations::FORCE_RELEASE).is_some_and(|it| it == "true"),
             handle,

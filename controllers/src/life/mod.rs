@@ -25,7 +25,7 @@ use std::sync::Arc;
 use kube::Resource;
 
 pub(crate) use self::damping::Damping;
-pub(crate) use self::facts::Facts;
+pub(crate) use self::facts::{Facts, Use};
 pub(crate) use self::kind::{Allocation, Common, Drift, Health, Kind, not_configured};
 pub(crate) use self::verdict::conditions_drift;
 use self::walk::Memory;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crds::condition::{self, not_ready};
-use crds::{Phase, condition::ATTESTED};
+use crds::{Phase, annotations, condition::ATTESTED};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
@@ -88,9 +88,14 @@ pub(crate) fn decide(view: &View<'_>) -> Verdict {
 fn releasing(view: &View<'_>) -> String {
     match (view.waits, view.trouble) {
         (_, Some(trouble)) => trouble.message.clone(),
-        (Some(Waits::Drain), None) => {
+        (Some(Waits::Drain), None) if view.facts.users.is_empty() => {
             "waits until the scheduler says that no Pod uses it".to_owned()
         }
+        (Some(Waits::Drain), None) => format!(
+            "waits until no Pod uses it: {}; end them, or set the annotation {}=\"true\" to release it all the same",
+            view.facts.users,
+            annotations::FORCE_RELEASE,
+        ),
         _ => format!("being released at {}", view.backend),
     }
 }
@@ -185,10 +190,10 @@ fn attested(view: &View<'_>) -> (bool, &'static str, String) {
 }
 
 fn pending(view: &View<'_>) -> (bool, &'static str, String) {
-    if view.facts.is_deleting || !view.is_allocated {
-        return (false, "NothingPending", String::new());
-    }
     let text = |text: &str| text.to_owned();
+    if view.facts.is_deleting || !view.is_allocated {
+        return (false, "NothingPending", text("nothing is allocated that could be updated"));
+    }
     match (view.waits, view.trouble) {
         (Some(Waits::Pods), _) => {
             (true, "InUse", text("needs another allocation, once no Pod uses this one"))
@@ -203,7 +208,7 @@ fn pending(view: &View<'_>) -> (bool, &'static str, String) {
         }
         _ if !view.is_matching => (true, "Reallocating", text("moves to another allocation")),
         _ if view.has_change => (true, "Updating", text("is being changed in place")),
-        _ => (false, "UpToDate", String::new()),
+        _ => (false, "UpToDate", text("the allocation is as the spec asks")),
     }
 }
 

@@ -6,7 +6,7 @@ use daemons::{Owner, Reply};
 use jiff::Timestamp;
 
 use crate::context::Context;
-use crate::life::{Allocation, Facts, not_configured};
+use crate::life::{Allocation, Facts, Use, not_configured};
 
 pub(super) fn facts(object: &crds::MemoryBundle) -> Facts {
     let status = object.status.clone().unwrap_or_default();
@@ -15,7 +15,7 @@ pub(super) fn facts(object: &crds::MemoryBundle) -> Facts {
         crds::FFM_FINALIZER,
         status.phase,
         status.ffm_handle,
-        status.in_use,
+        Use { count: status.in_use, pods: &status.in_use_by },
         &status.conditions,
     )
 }

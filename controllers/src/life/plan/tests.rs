@@ -56,6 +56,7 @@ fn facts() -> Facts {
         intent: Some(intent()),
         ticket: None,
         is_in_use: false,
+        users: crate::life::facts::Users::default(),
         is_drained: false,
         is_forced: false,
         handle: None,

@@ -13,6 +13,7 @@ fn facts() -> Facts {
         intent: None,
         ticket: None,
         is_in_use: false,
+        users: crate::life::facts::Users::default(),
         is_drained: false,
         is_forced: false,
         handle: None,
@@ -140,4 +141,30 @@ fn a_change_that_waits_is_pending_and_says_why() {
     assert_eq!(look(waits(Waits::Trust)), is("True", "AttestationFailed"));
     let no = View { trouble: Some(&refused), has_change: true, ..view(&facts) };
     assert_eq!(look(no), is("True", "AllocationRefused"));
+}
+
+#[test]
+fn a_release_that_waits_names_the_pods_and_the_way_out() {
+    let pod = |name: &str| crds::PodUse {
+        namespace: "team".into(),
+        name: name.into(),
+        uid: String::new(),
+    };
+    let pods = ["a", "b", "c", "d", "e"].map(pod);
+    let metadata = k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta::default();
+    let used = crate::life::Use { count: Some(7), pods: &pods };
+    let facts = Facts { is_deleting: true, ..Facts::new(&metadata, "f", None, None, used, &[]) };
+    let told = decide(&View { waits: Some(Waits::Drain), ..view(&facts) }).message;
+    let expected = "waits until no Pod uses it: team/a, team/b, team/c and 4 more; end them, or set \
+                    the annotation corridoros.io/force-release=\"true\" to release it all the same";
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn every_condition_has_a_message() {
+    let facts = facts();
+    for view in [view(&facts), View { is_allocated: false, ..view(&facts) }] {
+        let all = conditions(&view, &decide(&view), Timestamp::UNIX_EPOCH);
+        assert!(all.iter().all(|it| !it.message.is_empty()), "{all:?}");
+    }
 }

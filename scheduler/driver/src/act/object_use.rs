@@ -113,7 +113,7 @@ fn body(used: &ObjectUsed, conditions: &[Condition]) -> Value {
             "type": condition.name,
             "status": if condition.status { "True" } else { "False" },
             "reason": reason(condition),
-            "message": "",
+            "message": message(condition, facts.in_use),
             "observedGeneration": facts.generation,
             "lastTransitionTime": format!("{:.0}", condition.since),
         })
@@ -140,6 +140,22 @@ fn reason(condition: &Condition) -> &'static str {
         (crds::condition::IN_USE, false) | (crds::condition::DRAINED, true) => "NothingBound",
         (_, true) => "ReservedAboveCapacity",
         (_, false) => "WithinCapacity",
+    }
+}
+
+fn message(condition: &Condition, in_use: usize) -> String {
+    let pods = match in_use {
+        0 => "no Pod is bound with it".to_owned(),
+        1 => "1 Pod is bound with it".to_owned(),
+        pods => format!("{pods} Pods are bound with it"),
+    };
+    match (condition.name, condition.status) {
+        (crds::condition::IN_USE | crds::condition::DRAINED, _) => pods,
+        (_, true) => {
+            "Pods have reserved more than its floor is now; they stay, and no other is let in"
+                .to_owned()
+        }
+        (_, false) => "what Pods have reserved fits into its floor".to_owned(),
     }
 }
 
