@@ -366,6 +366,10 @@ impl Driver {
                 self.tell_alarm(&alarm.key.namespace, act::tampered(&alarm));
                 continue;
             }
+            if let Some(notice) = self.noted.guard.next_notice() {
+                self.tell_event(&notice.pod.namespace, act::in_vain(&notice));
+                continue;
+            }
             let Some(report) = self.engine.poll_report() else { return };
             if self.is_put_off(&report) {
                 self.handle(Event::ReportPutOff(Box::new(report)));

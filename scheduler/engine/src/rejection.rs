@@ -236,7 +236,6 @@ impl Cause {
 }
 
 impl ObjectRejection {
-    #[expect(clippy::unnecessary_box_returns, reason = "it is what a large error is returned as")]
     pub(crate) fn because(self, cause: Cause) -> Box<Self> {
         Box::new(Self { cause, ..self })
     }

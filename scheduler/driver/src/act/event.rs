@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::{CALL_TIMEOUT, JSON, request_with};
 use crate::clock::wall_clock;
-use crate::tampering::Alarm;
+use crate::tampering::{Alarm, NO_EFFECT_REASON};
 
 /// The API server refuses longer messages.
 const MESSAGE_BYTES_MAX: usize = 1024;
@@ -130,6 +130,10 @@ pub(crate) fn tampered(alarm: &Alarm) -> EventBody {
         message: &format!("{}: {}", alarm.kind, alarm.message),
     }
     .event()
+}
+
+pub(crate) fn in_vain(notice: &crate::tampering::Notice) -> EventBody {
+    event(&notice.pod, &notice.uid, "Warning", NO_EFFECT_REASON.into(), notice.message)
 }
 
 fn reference(pod: &ObjectKey, uid: &PodUid) -> Reference {

@@ -9,7 +9,9 @@ mod object_use;
 pub(crate) use bind::{BindReport, bind};
 pub(crate) use condition::write_condition;
 pub use event::Notice;
-pub(crate) use event::{EventBody, failed_scheduling, preempted, scheduled, tampered, write_event};
+pub(crate) use event::{
+    EventBody, failed_scheduling, in_vain, preempted, scheduled, tampered, write_event,
+};
 pub(crate) use evict::{EvictOutcome, EvictReport, evict};
 pub(crate) use object_use::{Condition, conditions, write_use};
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use crds::annotations::{CORRIDOR_REF, GRANT, LEADER, MEMORY_BUNDLE_REF, RESULTS};
+use crds::annotations::{
+    CORRIDOR_GBPS, CORRIDOR_REF, GRANT, LEADER, MEMORY_BUNDLE_GBS, MEMORY_BUNDLE_REF, RESULTS,
+};
 use model::Need;
 
 use crate::translate::{needs, parse_grant};
@@ -14,7 +16,18 @@ use crate::wire::WirePod;
 pub(super) struct Results {
     /// All but the leader's.
     pub granted: u64,
-    pub leader: u64,
+    pub leader: u32,
+    /// What the Pod asks for, which is the tenant's to write.
+    pub asked: u32,
+}
+
+const ASKED: [&str; 4] = [CORRIDOR_REF, CORRIDOR_GBPS, MEMORY_BUNDLE_REF, MEMORY_BUNDLE_GBS];
+
+/// Every Pod has one of these.
+fn short(digest: u64) -> u32 {
+    #[expect(clippy::cast_possible_truncation, reason = "a part of a digest is one, too")]
+    let short = digest as u32;
+    short
 }
 
 /// One look at a Pod.
@@ -47,7 +60,8 @@ impl<'a> Look<'a> {
         };
         Results {
             granted: digest(&mut RESULTS.into_iter().filter(|key| *key != LEADER)),
-            leader: digest(&mut [LEADER].into_iter()),
+            leader: short(digest(&mut [LEADER].into_iter())),
+            asked: short(digest(&mut ASKED.into_iter())),
         }
     }
 
@@ -65,6 +79,16 @@ impl<'a> Look<'a> {
 
     pub fn leader(&self) -> Option<&'a str> {
         self.get(LEADER)
+    }
+
+    /// Whether a Binding of ours can have left the results so: with a grant that gives something, or with the leader's
+    /// name alone.
+    pub fn is_of_a_binding(&self) -> bool {
+        let grant = self.grant().map(parse_grant);
+        match grant {
+            Some(grant) => grant.is_some_and(|it| it.corridor.is_some() || it.bundle.is_some()),
+            None => RESULTS.into_iter().all(|key| key == LEADER || self.get(key).is_none()),
+        }
     }
 
     /// Whether the grant is one, and gives what the Pod asks for and nothing else.

@@ -2,10 +2,11 @@
 //!
 //! The API server keeps others from it where `config/admission/` is installed; this is for where it is
 //! not. [`pods`] looks at Pods, [`uses`] at what the driver itself has written into the status of
-//! objects. Nothing here changes where a Pod goes, but for one thing: a grant that certainly no Binding
+//! objects, [`notices`] tells people what they did in vain. Nothing here changes where a Pod goes, but for one thing: a grant that certainly no Binding
 //! of ours has written does not count.
 
 mod grants;
+mod notices;
 mod pods;
 mod uses;
 
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use crds::Tampering;
 use model::ObjectKey;
 
+pub(crate) use notices::{NO_EFFECT_REASON, Notice};
 pub(crate) use pods::PodGuard;
 pub(crate) use uses::{OURS, SeenUse, UseGuard};
 
@@ -68,7 +70,11 @@ impl Guard {
         self.waiting.pop_front()
     }
 
+    pub fn next_notice(&mut self) -> Option<Notice> {
+        self.pods.notices.next()
+    }
+
     pub fn has_to_tell(&self) -> bool {
-        !self.waiting.is_empty()
+        !self.waiting.is_empty() || !self.pods.notices.is_empty()
     }
 }

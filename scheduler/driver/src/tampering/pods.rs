@@ -10,6 +10,7 @@ use model::{NodeName, PodUid};
 
 use super::Alarm;
 use super::grants::{Look, Results};
+use super::notices::{Notice, Notices, REFERENCES_CHANGED};
 use crate::served::Served;
 use crate::tracker::key;
 use crate::translate::grant_text;
@@ -43,6 +44,14 @@ pub(crate) struct PodGuard {
     own_leader: Option<Arc<str>>,
     /// With whether people are told, or it is only counted.
     pub(super) noticed: Vec<(Alarm, bool)>,
+    pub(super) notices: Notices,
+}
+
+/// What a look at a Pod has found.
+enum Found {
+    Tampering(Tampering, &'static str),
+    /// The tenant has changed what is his own, in vain.
+    InVain(&'static str),
 }
 
 impl PodGuard {
@@ -63,6 +72,7 @@ impl PodGuard {
 
     pub fn gone(&mut self, uid: &PodUid) {
         self.known.remove(uid);
+        self.notices.gone(uid);
     }
 
     /// Looks at a Pod. Returns whether its grant, if it has one, counts.
@@ -73,9 +83,12 @@ impl PodGuard {
             self.known.remove(&uid);
             return true;
         }
+        if self.deciding_since.is_some() {
+            self.notices.look_at_end(pod, key(&pod.metadata), &uid);
+        }
         let look = Look::at(pod);
         let deciding_since = self.deciding_since;
-        let known = self.known.entry(uid).or_insert_with(|| Known {
+        let known = self.known.entry(uid.clone()).or_insert_with(|| Known {
             is_inherited: deciding_since.is_none(),
             ..Known::default()
         });
@@ -96,34 +109,38 @@ impl PodGuard {
             known.is_bound(&look, &pod.spec.node_name, decides, is_overlap)
         };
         let counts = !known.is_forged;
-        if let Some((kind, message)) = found {
-            known.told = known.told.saturating_add(1);
-            let uid = pod.metadata.uid.clone().unwrap_or_default();
-            let alarm = Alarm { kind, of: "Pod", key: key(&pod.metadata), uid, message };
-            self.noticed.push((alarm, known.told <= TAMPERINGS_TOLD_MAX));
-        }
+        let (kind, message) = match found {
+            None => return counts,
+            Some(Found::InVain(message)) => {
+                self.notices.tell(Notice { pod: key(&pod.metadata), uid, message });
+                return counts;
+            }
+            Some(Found::Tampering(kind, message)) => (kind, message),
+        };
+        known.told = known.told.saturating_add(1);
+        let uid = pod.metadata.uid.clone().unwrap_or_default();
+        let alarm = Alarm { kind, of: "Pod", key: key(&pod.metadata), uid, message };
+        self.noticed.push((alarm, known.told <= TAMPERINGS_TOLD_MAX));
         counts
     }
 }
 
-type Found = Option<(Tampering, &'static str)>;
-
 impl Known {
     /// Only a Binding writes results, and it sets the Node in the same moment.
-    fn waits(&mut self, look: &Look<'_>) -> Found {
+    fn waits(&mut self, look: &Look<'_>) -> Option<Found> {
         let results = Some(look.results());
         if !look.has_results() || self.noticed == results {
             return None;
         }
         self.noticed = results;
-        Some((
+        Some(Found::Tampering(
             Tampering::Grant,
             "result annotations were set by somebody else; the Pod waits until they are removed",
         ))
     }
 
     /// On the Node where it was, with the results that it had?
-    fn stays(&mut self, look: &Look<'_>) -> Found {
+    fn stays(&mut self, look: &Look<'_>) -> Option<Found> {
         let results = look.results();
         if Some(results) == self.bound_with {
             // Put right again: the next change is another one.
@@ -133,15 +150,20 @@ impl Known {
         if self.noticed == Some(results) {
             return None;
         }
-        self.noticed = Some(results);
+        let before = self.noticed.replace(results).or(self.bound_with);
         let is_granted = self.bound_with.is_some_and(|it| it.granted == results.granted);
+        let is_led = self.bound_with.is_some_and(|it| it.leader == results.leader);
+        if is_granted && is_led {
+            let is_new = before.is_some_and(|it| it.asked != results.asked);
+            return is_new.then_some(Found::InVain(REFERENCES_CHANGED));
+        }
         if is_granted {
-            return Some((
+            return Some(Found::Tampering(
                 Tampering::Leader,
                 "corridoros.io/leader of the bound Pod was changed by somebody else",
             ));
         }
-        Some((
+        Some(Found::Tampering(
             Tampering::Grant,
             "result annotations of the bound Pod were changed by somebody else; what was granted \
              when it was bound still counts until the scheduler restarts",
@@ -150,26 +172,32 @@ impl Known {
 
     /// It is on a Node for the first time. `decides`: nobody but this process may have put it there.
     /// `is_overlap`: it is there in the name of another leader, though this process leads.
-    fn is_bound(&mut self, look: &Look<'_>, node: &str, decides: bool, is_overlap: bool) -> Found {
+    fn is_bound(
+        &mut self,
+        look: &Look<'_>,
+        node: &str,
+        decides: bool,
+        is_overlap: bool,
+    ) -> Option<Found> {
         if let Some((sent_to, sent_grant)) = &self.sent
             && sent_to.as_str() == node
         {
             let is_as_sent = sent_grant.as_deref() == look.grant();
-            return (!is_as_sent)
-                .then_some((Tampering::Grant, "the grant is not the one of its Binding"));
+            let other = "the grant is not the one of its Binding";
+            return (!is_as_sent).then_some(Found::Tampering(Tampering::Grant, other));
         }
         if !look.refers() && !look.has_results() {
             return None;
         }
         if is_overlap {
-            return Some((
+            return Some(Found::Tampering(
                 Tampering::Leader,
                 "bound in the name of another leader than the one that leads",
             ));
         }
         if decides {
             self.is_forged = true;
-            return Some((
+            return Some(Found::Tampering(
                 Tampering::Placement,
                 "put on its Node by somebody else; it holds no grant, whatever its annotations say",
             ));
@@ -179,23 +207,24 @@ impl Known {
 }
 
 /// Bound before this process decided, so by a former one or another replica: does it hang together?
-fn inherited(look: &Look<'_>) -> Found {
+fn inherited(look: &Look<'_>) -> Option<Found> {
     if look.grant().is_none() && !look.has_results() {
-        return Some((
+        return Some(Found::Tampering(
             Tampering::Placement,
             "on a Node without a grant, though it refers to a Corridor or MemoryBundle",
         ));
     }
     if look.is_edited {
-        return Some((
+        return Some(Found::Tampering(
             Tampering::Grant,
             "result annotations were written by somebody else than a Binding",
         ));
     }
-    if !look.grant_agrees() {
-        return Some((Tampering::Grant, "the grant does not agree with what the Pod asks for"));
+    if !look.is_of_a_binding() {
+        return Some(Found::Tampering(Tampering::Grant, "the grant is none that a Binding writes"));
     }
-    None
+    // Nobody has edited the grant, so what the Pod asks for was.
+    (!look.grant_agrees()).then_some(Found::InVain(REFERENCES_CHANGED))
 }
 
 #[cfg(test)]

@@ -149,7 +149,7 @@ fn what_was_done_while_nobody_looked_is_found_at_the_start() {
     assert_eq!(found(&pod("n1", &json!({}))), [Tampering::Placement]);
     let handle = json!({"corridoros.io/corridorId": "cor-1"});
     assert_eq!(found(&pod("n1", &handle)), [Tampering::Grant]);
-    for bad in ["", "{}", r#"{"v":1}"#, r#"{"v":1,"corridor":{"uid":"c","milliGbps":1}}"#] {
+    for bad in ["", "{}", r#"{"v":1}"#] {
         let results = json!({"corridoros.io/grant": bad});
         assert_eq!(found(&pod("n1", &results)), [Tampering::Grant], "{bad}");
     }
@@ -201,4 +201,47 @@ fn a_change_of_leader_raises_no_alarm_and_a_late_leader_does() {
     guard.gone(&"q".into());
     guard.sees(&plain("n2", "c_1/3"), &Served::default(), now);
     assert_eq!(kinds(&mut guard), [], "it leads no more");
+}
+
+fn told(guard: &mut PodGuard) -> Vec<&'static str> {
+    std::iter::from_fn(|| guard.notices.next()).map(|notice| notice.message).collect()
+}
+
+/// A Pod as [`pod`] has it, with another wish.
+fn wishing(gbps: &str) -> WirePod {
+    let mut results = granted();
+    results["corridoros.io/corridorGbps"] = json!(gbps);
+    pod("n1", &results)
+}
+
+#[test]
+fn a_tenant_who_changes_his_wish_in_vain_is_told_and_nobody_is_alarmed() {
+    let (mut guard, now) = deciding();
+    sent(&mut guard, "n1");
+    guard.sees(&wishing("4"), &Served::default(), now);
+    assert_eq!(told(&mut guard), [""; 0]);
+    for _ in 0..2 {
+        assert!(guard.sees(&wishing("9"), &Served::default(), now));
+    }
+    assert_eq!(told(&mut guard), [REFERENCES_CHANGED], "once");
+    guard.sees(&wishing("12"), &Served::default(), now);
+    assert_eq!(told(&mut guard), [REFERENCES_CHANGED], "another one");
+    assert_eq!(kinds(&mut guard), []);
+    // Neither does a new leader take it for tampering.
+    let (mut guard, now) = (PodGuard::default(), Instant::now());
+    assert!(guard.sees(&wishing("9"), &Served::default(), now));
+    assert_eq!((kinds(&mut guard), told(&mut guard)), (vec![], vec![REFERENCES_CHANGED]));
+}
+
+#[test]
+fn an_end_that_cannot_be_read_is_told_once() {
+    let (mut guard, now) = deciding();
+    let ends = |text: &str| pod("", &json!({"corridoros.io/expectedEnd": text}));
+    for text in ["2026-01-31T18:00:00Z", "tomorrow", "tomorrow", "soon"] {
+        guard.sees(&ends(text), &Served::default(), now);
+    }
+    assert_eq!(told(&mut guard).len(), 2);
+    guard.gone(&"u".into());
+    guard.sees(&ends("soon"), &Served::default(), now);
+    assert_eq!(told(&mut guard).len(), 1);
 }
