@@ -46,7 +46,6 @@ use crate::context::Context;
 use crate::corridor::Corridors;
 use crate::life::LifeController;
 use crate::memory_bundle::Bundles;
-pub use crate::memory_bundle::floor_at;
 pub use crate::metrics::Metrics;
 pub use crate::settings::{Backends, Settings};
 use crate::tampering::Alarms;

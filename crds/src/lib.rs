@@ -17,6 +17,7 @@ mod memory_bundle;
 mod phase;
 mod pod_use;
 mod schedule;
+mod schedule_floor;
 mod schema;
 mod tampering;
 mod witness;
@@ -37,6 +38,7 @@ pub use memory_bundle::{
 pub use phase::Phase;
 pub use pod_use::{IN_USE_BY_MAX, PodUse};
 pub use schedule::{Day, Schedule, Window};
+pub use schedule_floor::{floor_at, next_change, open_window};
 pub use tampering::{TAMPERING_REASON, TAMPERINGS_TOLD_MAX, Tampering};
 pub use witness::{Promised, Used, Witness};
 

@@ -83,6 +83,8 @@ pub fn corridor(object: &Value) -> Option<Reservable> {
         exclusive: false,
         security_domain: "".into(),
         ticket_hash: None,
+        floor_asked_max: Amount::ZERO,
+        floor_asked_next: None,
         not_ready: None,
         use_told: false,
     })

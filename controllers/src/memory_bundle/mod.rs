@@ -1,7 +1,6 @@
 //! MemoryBundles: free-form memory of memqosd.
 
 mod apply;
-mod floor;
 mod observe;
 mod plan;
 mod status;
@@ -13,7 +12,6 @@ use daemons::memqosd::{Bundle, BundleRequest, BundleTelemetry};
 use daemons::{Owner, Released, Reply};
 use jiff::Timestamp;
 
-pub use self::floor::floor_at;
 use self::plan::BundleChange;
 use self::status::Signals;
 use crate::board::{Board, Roster, Wakes};
@@ -69,7 +67,7 @@ impl Kind for Bundles {
         standing: Standing,
         now: Timestamp,
     ) {
-        context.metrics.bundle_stands(object, floor_at(&object.spec, now), standing);
+        context.metrics.bundle_stands(object, crds::floor_at(&object.spec, now), standing);
     }
 
     fn forget_metrics(context: &Context, object: &crds::MemoryBundle) {
@@ -150,7 +148,7 @@ impl Kind for Bundles {
     }
 
     fn next_change(object: &crds::MemoryBundle, now: Timestamp) -> Option<Timestamp> {
-        floor::next_change(&object.spec, now)
+        object.spec.schedule.as_ref().and_then(|schedule| crds::next_change(schedule, now))
     }
 
     fn own_status(object: &crds::MemoryBundle) -> crds::MemoryBundleStatus {

@@ -6,8 +6,6 @@ use daemons::{Owner, limits};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::floor::floor_at;
-
 /// What is done to a bundle that stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BundleChange {
@@ -58,7 +56,7 @@ pub(super) fn request(
             crds::LatencyClass::T2 => LatencyClass::T2,
             crds::LatencyClass::T3 => LatencyClass::T3,
         },
-        floor_gbs: floor_at(spec, now),
+        floor_gbs: crds::floor_at(spec, now),
         persistence: match persistence {
             crds::Persistence::None => memqosd::Persistence::None,
             crds::Persistence::Durable => memqosd::Persistence::Durable,

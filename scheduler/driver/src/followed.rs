@@ -13,7 +13,7 @@ use tokio::time::Instant as Moment;
 use crate::act::Condition;
 use crate::backends::{Backend, Renewals};
 use crate::births::{Birth, Births};
-use crate::clock::age;
+use crate::clock::{age, wall_clock};
 use crate::phases::Phases;
 use crate::served::Served;
 use crate::shared::Shared;
@@ -190,7 +190,8 @@ macro_rules! followed_object {
                 if is_overwritten {
                     noted.overwritten.push(object);
                 }
-                Some(Event::ObjectSeen($translate(self, &noted.witness)))
+                let seen = translate::Moment { wall_clock: wall_clock(), engine: noted.now };
+                Some(Event::ObjectSeen($translate(self, &noted.witness, seen)))
             }
 
             fn gone(gone: Gone, noted: &mut Noted) -> Option<Event> {

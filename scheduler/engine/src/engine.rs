@@ -242,6 +242,7 @@ impl Engine {
             self.nominations.next_due(),
             self.evictions.next_due(),
             self.closed.next_due(),
+            self.objects.next_window(),
             stale_at,
             sweep_at,
         ];
@@ -269,6 +270,7 @@ impl Engine {
         self.uses.advance(self.now);
         self.tally.because_of(QueuedBy::Object);
         self.note_freshness();
+        self.turn_windows();
         self.tally.because_of(QueuedBy::NodeUpdate);
         self.age_foreign();
         self.evictions.advance(self.now);

@@ -86,7 +86,7 @@ impl Engine {
             let domain = object.security_domain.clone();
             return Err(rejection.because(Cause::OtherSecurityDomain { domain }));
         }
-        if known.is_some_and(|object| need.reserves() > object.floor_asked) {
+        if known.is_some_and(|object| need.reserves() > object.floor_asked_max) {
             return Err(rejection.because(Cause::MoreThanFloor));
         }
         let promise = match self.objects.promise(object, self.now) {

@@ -23,6 +23,8 @@ pub(crate) struct Objects {
     #[serde(with = "crate::written::pairs")]
     by_ref: BTreeMap<ObjectRef, Reservable>,
     refs_by_uid: BTreeMap<ObjectUid, ObjectRef>,
+    /// Those of which a window opens or closes, the next first.
+    windows: BTreeSet<(Instant, ObjectRef)>,
     /// By name, not UID: Pods may wait for an object that does not exist yet.
     #[serde(with = "crate::written::pairs")]
     lines: BTreeMap<ObjectRef, Line>,
@@ -46,6 +48,9 @@ impl Objects {
     pub fn insert(&mut self, object: Reservable) -> Option<Reservable> {
         let before = self.remove(&object.object.clone());
         self.refs_by_uid.insert(object.uid.clone(), object.object.clone());
+        if let Some((at, _)) = object.floor_asked_next {
+            self.windows.insert((at, object.object.clone()));
+        }
         self.by_ref.insert(object.object.clone(), object);
         before
     }
@@ -53,6 +58,9 @@ impl Objects {
     pub fn remove(&mut self, object: &ObjectRef) -> Option<Reservable> {
         let before = self.by_ref.remove(object)?;
         self.refs_by_uid.remove(&before.uid);
+        if let Some((at, _)) = before.floor_asked_next {
+            self.windows.remove(&(at, object.clone()));
+        }
         Some(before)
     }
 
@@ -97,6 +105,27 @@ impl Objects {
         } else {
             self.not_installed.insert(kind);
         }
+    }
+
+    /// When the next window of an object opens or closes.
+    pub fn next_window(&self) -> Option<Instant> {
+        self.windows.first().map(|(at, _)| *at)
+    }
+
+    /// Objects of which a window has opened or closed by now ask for another floor from now on.
+    pub fn turn_windows(&mut self, now: Instant) -> Vec<ObjectRef> {
+        let mut turned = Vec::new();
+        while self.windows.first().is_some_and(|(at, _)| *at <= now) {
+            let Some((_, name)) = self.windows.pop_first() else { break };
+            let object = self.by_ref.get_mut(&name);
+            if let Some((object, (_, floor))) =
+                object.and_then(|it| it.floor_asked_next.take().map(|next| (it, next)))
+            {
+                object.floor_asked = floor;
+                turned.push(name);
+            }
+        }
+        turned
     }
 
     pub fn backend_seen(&mut self, kind: ObjectKind, now: Instant, age: Duration) {

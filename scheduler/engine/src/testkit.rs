@@ -216,6 +216,8 @@ impl CorridorBuilder {
             generation: 1,
             deleting: false,
             floor_asked: Amount::from_whole(floor),
+            floor_asked_max: Amount::from_whole(floor),
+            floor_asked_next: None,
             floor_confirmed: None,
             measured: Amount::from_whole(floor),
             phase: Phase::Ready,
@@ -256,6 +258,14 @@ impl CorridorBuilder {
 
     pub fn phase(mut self, phase: Phase) -> Self {
         self.0.phase = phase;
+        self
+    }
+
+    /// A window asks for so much from then on.
+    pub fn asks_later(mut self, at: model::Instant, floor: u32) -> Self {
+        let floor = Amount::from_whole(floor);
+        self.0.floor_asked_next = Some((at, floor));
+        self.0.floor_asked_max = self.0.floor_asked_max.max(floor);
         self
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Amount, Labels, ObjectKey, ObjectUid};
+use crate::{Amount, Instant, Labels, ObjectKey, ObjectUid};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ObjectKind {
@@ -108,8 +108,12 @@ pub struct Reservable {
     /// Moves only when the spec changes.
     pub generation: i64,
     pub deleting: bool,
-    /// `spec.minGbps`, `spec.bandwidthFloorGBs`: what the owner asked for.
+    /// `spec.minGbps`, `spec.bandwidthFloorGBs`, or that of the window that is open: what the owner asks for now.
     pub floor_asked: Amount,
+    /// The most that the owner ever asks for: that of a window, if it is more.
+    pub floor_asked_max: Amount,
+    /// When the next window opens or closes, and what is asked for from then on.
+    pub floor_asked_next: Option<(Instant, Amount)>,
     /// `status.floorGbps`, `status.floorGBs`: what the daemon confirmed. Absent: what was asked.
     pub floor_confirmed: Option<Amount>,
     /// `status.achievableGbps`, `status.achievedGBs`: what the daemon measures now.

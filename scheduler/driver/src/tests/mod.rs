@@ -57,15 +57,15 @@ impl World {
     }
 
     fn corridor(&mut self, object: &Value) -> serde_json::Result<()> {
-        let corridor =
-            translate::corridor(serde_json::from_value(object.clone())?, &crds::Witness::default());
+        let object = serde_json::from_value(object.clone())?;
+        let corridor = translate::corridor(object, &crds::Witness::default(), now());
         self.handle(Event::ObjectSeen(corridor));
         Ok(())
     }
 
     fn bundle(&mut self, object: &Value) -> serde_json::Result<()> {
-        let bundle =
-            translate::bundle(serde_json::from_value(object.clone())?, &crds::Witness::default());
+        let object = serde_json::from_value(object.clone())?;
+        let bundle = translate::bundle(object, &crds::Witness::default(), now());
         self.handle(Event::ObjectSeen(bundle));
         Ok(())
     }
@@ -89,4 +89,8 @@ impl World {
             }
         }
     }
+}
+
+fn now() -> translate::Moment {
+    translate::Moment { wall_clock: crate::clock::wall_clock(), engine: Instant::START }
 }

@@ -19,7 +19,7 @@ pub(crate) use affinity::node_affinity;
 pub(crate) use grant::{grant_text, parse_grant};
 pub(crate) use needs::needs;
 pub(crate) use node::node;
-pub(crate) use objects::{allowed_tenants, bundle, corridor};
+pub(crate) use objects::{Moment, allowed_tenants, bundle, corridor};
 pub(crate) use pod::pod;
 pub(crate) use selecting::{budget, replica_set, replication_controller, service, stateful_set};
 pub(crate) use spread::spread_constraint;

@@ -1,21 +1,23 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crds::annotations::ATTESTATION_TICKET;
 use crds::{Phase as WirePhase, Promised, Witness};
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use model::{Amount, NotReady, ObjectKind, ObjectRef, Phase, Reservable};
+use model::{Amount, Instant, NotReady, ObjectKind, ObjectRef, Phase, Reservable};
 use sha2::{Digest as _, Sha256};
 
 use super::{key, labels};
-use crate::wire::{WireBundle, WireCorridor, WireObjectCondition, WirePolicy};
+use crate::wire::{WireBundle, WireBundleSpec, WireCorridor, WireObjectCondition, WirePolicy};
 
 /// Of a reason or a message: an Event on the Pod has room for it, and for another object's.
 const NOT_READY_BYTES_MAX: usize = 320;
 
 /// What the API server shows is believed as far as the controllers of this process have said it.
-pub(crate) fn corridor(wire: WireCorridor, witness: &Witness) -> Reservable {
+pub(crate) fn corridor(wire: WireCorridor, witness: &Witness, _: Moment) -> Reservable {
     let WireCorridor { metadata, spec, status } = wire;
     let shown = Promised {
         phase: status.phase,
@@ -31,6 +33,8 @@ pub(crate) fn corridor(wire: WireCorridor, witness: &Witness) -> Reservable {
         generation: metadata.generation.unwrap_or_default(),
         deleting: metadata.deletion_timestamp.is_some(),
         floor_asked: Amount::from_measured(spec.min_gbps),
+        floor_asked_max: Amount::from_measured(spec.min_gbps),
+        floor_asked_next: None,
         floor_confirmed: promised.floor.map(Amount::from_measured),
         measured: promised.measured.map(Amount::from_measured).unwrap_or_default(),
         phase: phase(promised.phase),
@@ -44,7 +48,7 @@ pub(crate) fn corridor(wire: WireCorridor, witness: &Witness) -> Reservable {
     }
 }
 
-pub(crate) fn bundle(wire: WireBundle, witness: &Witness) -> Reservable {
+pub(crate) fn bundle(wire: WireBundle, witness: &Witness, seen: Moment) -> Reservable {
     let WireBundle { metadata, spec, status } = wire;
     let shown = Promised {
         phase: status.phase,
@@ -59,7 +63,9 @@ pub(crate) fn bundle(wire: WireBundle, witness: &Witness) -> Reservable {
         uid: metadata.uid.as_deref().unwrap_or_default().into(),
         generation: metadata.generation.unwrap_or_default(),
         deleting: metadata.deletion_timestamp.is_some(),
-        floor_asked: Amount::from_measured(spec.bandwidth_floor_gbs),
+        floor_asked: asked_at(&spec, seen.wall_clock),
+        floor_asked_max: asked_at_most(&spec),
+        floor_asked_next: asked_next(&spec, seen),
         floor_confirmed: promised.floor.map(Amount::from_measured),
         measured: promised.measured.map(Amount::from_measured).unwrap_or_default(),
         phase: phase(promised.phase),
@@ -71,6 +77,32 @@ pub(crate) fn bundle(wire: WireBundle, witness: &Witness) -> Reservable {
         ticket_hash: promised.ticket.as_deref().map(ticket_hash),
         use_told: status.in_use.is_some(),
     }
+}
+
+/// When an object is seen, on both clocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    pub wall_clock: Timestamp,
+    pub engine: Instant,
+}
+
+fn asked_at(spec: &WireBundleSpec, at: Timestamp) -> Amount {
+    let window = spec.schedule.as_ref().and_then(|schedule| crds::open_window(schedule, at));
+    let floor = window.map(|window| f64::from(window.bandwidth_floor_gbs));
+    Amount::from_measured(floor.unwrap_or(spec.bandwidth_floor_gbs))
+}
+
+fn asked_at_most(spec: &WireBundleSpec) -> Amount {
+    let windows = spec.schedule.iter().flat_map(|schedule| &schedule.windows);
+    let floors = windows.map(|window| f64::from(window.bandwidth_floor_gbs));
+    Amount::from_measured(floors.fold(spec.bandwidth_floor_gbs, f64::max))
+}
+
+/// After that time the object is seen again, when its daemon has confirmed what is asked for then.
+fn asked_next(spec: &WireBundleSpec, seen: Moment) -> Option<(Instant, Amount)> {
+    let at = crds::next_change(spec.schedule.as_ref()?, seen.wall_clock)?;
+    let wait = Duration::try_from(at.duration_since(seen.wall_clock)).ok()?;
+    Some((seen.engine + wait, asked_at(spec, at)))
 }
 
 pub(crate) fn allowed_tenants(wire: &WirePolicy) -> BTreeSet<Arc<str>> {
@@ -116,6 +148,40 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn moment() -> Moment {
+        Moment { wall_clock: Timestamp::UNIX_EPOCH, engine: Instant::START }
+    }
+
+    #[test]
+    fn a_window_asks_for_more_while_it_is_open() {
+        // The epoch was a Thursday.
+        let window = json!({
+            "name": "peak", "days": ["Thu"], "start": "06:00", "end": "18:00", "bandwidthFloorGBs": 25,
+        });
+        let wire = json!({
+            "metadata": {"namespace": "a", "name": "b", "uid": "u"},
+            "spec": {"bandwidthFloorGBs": 10, "schedule": {"timeZone": "UTC", "windows": [window]}},
+        });
+        let seen_at = |hour: u64| {
+            let after = Duration::from_secs(hour * 3600);
+            let seen = Moment {
+                wall_clock: Timestamp::UNIX_EPOCH + after,
+                engine: Instant::START + after,
+            };
+            bundle(serde_json::from_value(wire.clone()).unwrap(), &Witness::default(), seen)
+        };
+        let (asleep, peak) = (seen_at(0), seen_at(7));
+        let at = |hours: u64, floor| {
+            Some((Instant::START + Duration::from_secs(hours * 3600), Amount::from_whole(floor)))
+        };
+        assert_eq!(
+            (asleep.floor_asked, asleep.floor_asked_next),
+            (Amount::from_whole(10), at(6, 25))
+        );
+        assert_eq!((peak.floor_asked, peak.floor_asked_next), (Amount::from_whole(25), at(18, 10)));
+        assert_eq!(asleep.floor_asked_max, Amount::from_whole(25));
+    }
+
     #[test]
     fn reads_floor_phase_and_handle() {
         let wire = json!({
@@ -123,7 +189,8 @@ mod tests {
             "spec": {"minGbps": 100, "lanes": 4},
             "status": {"phase": "Ready", "achievableGbps": 120.5, "corridorId": "cor-7"},
         });
-        let corridor = corridor(serde_json::from_value(wire).unwrap(), &Witness::default());
+        let corridor =
+            corridor(serde_json::from_value(wire).unwrap(), &Witness::default(), moment());
         assert_eq!(corridor.object.to_string(), "corridor a/c1");
         assert_eq!(corridor.floor(), Amount::from_whole(100));
         assert_eq!(corridor.measured, Amount::from_milli(120_500));
@@ -135,7 +202,8 @@ mod tests {
     fn a_ticket_is_known_by_its_hash() {
         let mut wire = json!({"metadata": {"namespace": "a", "name": "c"}, "spec": {"minGbps": 1}});
         let hash = |wire: &serde_json::Value| {
-            corridor(serde_json::from_value(wire.clone()).unwrap(), &Witness::default()).ticket_hash
+            corridor(serde_json::from_value(wire.clone()).unwrap(), &Witness::default(), moment())
+                .ticket_hash
         };
         assert_eq!(hash(&wire), None);
         wire["metadata"]["annotations"] = json!({"corridoros.io/attestationTicket": "abc"});
@@ -148,12 +216,13 @@ mod tests {
     fn a_corridor_without_status_or_with_a_strange_phase_is_not_ready() {
         let mut wire = json!({"metadata": {"namespace": "a", "name": "c"}, "spec": {"minGbps": 1}});
         assert_eq!(
-            corridor(serde_json::from_value(wire.clone()).unwrap(), &Witness::default()).phase,
+            corridor(serde_json::from_value(wire.clone()).unwrap(), &Witness::default(), moment())
+                .phase,
             Phase::Pending
         );
         wire["status"] = json!({"phase": "Sublime"});
         assert_eq!(
-            corridor(serde_json::from_value(wire).unwrap(), &Witness::default()).phase,
+            corridor(serde_json::from_value(wire).unwrap(), &Witness::default(), moment()).phase,
             Phase::Unknown
         );
     }
@@ -165,7 +234,8 @@ mod tests {
             "spec": {"bandwidthFloorGBs": 50, "bytes": 1},
             "status": {"phase": "Ready", "achievedGBs": 51.5, "floorGBs": 40, "ffmHandle": "ffm-1"},
         });
-        let own = bundle(serde_json::from_value(wire.clone()).unwrap(), &Witness::default());
+        let own =
+            bundle(serde_json::from_value(wire.clone()).unwrap(), &Witness::default(), moment());
         assert!(own.exclusive);
         assert_eq!(
             (own.floor(), own.measured),
@@ -173,6 +243,8 @@ mod tests {
         );
         assert_eq!(own.handle.as_deref(), Some("ffm-1"));
         wire["spec"]["shareable"] = json!(true);
-        assert!(!bundle(serde_json::from_value(wire).unwrap(), &Witness::default()).exclusive);
+        assert!(
+            !bundle(serde_json::from_value(wire).unwrap(), &Witness::default(), moment()).exclusive
+        );
     }
 }

@@ -23,6 +23,7 @@ pub(crate) struct WireBundleSpec {
     pub shareable: bool,
     pub security_domain: String,
     pub node_selector: BTreeMap<String, String>,
+    pub schedule: Option<crds::Schedule>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

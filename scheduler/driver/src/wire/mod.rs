@@ -31,7 +31,7 @@ pub(crate) use affinity::{
     WireAffinity, WireNodeAffinity, WireNodeSelectorTerm, WirePodAffinity, WirePodTerm,
 };
 pub(crate) use budget::WireBudget;
-pub(crate) use bundle::WireBundle;
+pub(crate) use bundle::{WireBundle, WireBundleSpec};
 pub(crate) use container::{WireContainer, WireContainerStatus, WireResourceLists, WireVolume};
 pub(crate) use corridor::WireCorridor;
 pub(crate) use device_class::WireDeviceClass;

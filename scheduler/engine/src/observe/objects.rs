@@ -104,6 +104,16 @@ impl Engine {
         }
     }
 
+    /// Windows that open and close change what may be promised, before the daemon has said so.
+    pub(crate) fn turn_windows(&mut self) {
+        for object in self.objects.turn_windows(self.now) {
+            self.question_nominees_for(|needed| *needed == object);
+            self.release_line(&object);
+            self.uses.changed(&object);
+            self.queue_line_reports(&object);
+        }
+    }
+
     /// Whoever refers to the object is told anew: those who wait for it, and those who wait for another object and lack
     /// this one, too.
     pub(super) fn queue_reports_of(&mut self, object: &ObjectRef) {

@@ -192,3 +192,37 @@ fn let_in(world: &mut World, owner: &str, tenant: &str) {
     let allowed_tenants = BTreeSet::from([Arc::from(tenant)]);
     world.handle(Event::PolicySeen { policy, allowed_tenants });
 }
+
+#[test]
+fn a_window_that_opens_lets_more_in_and_one_that_closes_less() {
+    let mut world = World::with_nodes(5);
+    let opens = world.now + Duration::from_secs(5);
+    let base = || CorridorBuilder::bundle("b1", 10).achievable(30.0);
+    let asks = |name: &str| PodBuilder::new(name).needs_bundle("b1", Some(20)).build();
+    world.corridor(base().asks_later(opens, 25));
+    world.see(asks("p"));
+    assert!(world.bind_all().is_empty(), "the base is 10");
+    assert!(
+        world.message("p").contains("needs 20 GB/s, 10 of 10 GB/s free"),
+        "not for ever: it waits"
+    );
+    assert_eq!(world.engine.poll_timeout(), Some(opens));
+    world.pass(Duration::from_secs(5));
+    assert_eq!(world.bind_all(), ["p"], "the window has opened, and nothing less was confirmed");
+    // The daemon has confirmed less than the window asks for.
+    let mut world = World::with_nodes(5);
+    let opens = world.now + Duration::from_secs(5);
+    world.corridor(base().confirmed(10.0).asks_later(opens, 25));
+    world.see(asks("p"));
+    world.pass(Duration::from_secs(5));
+    assert!(world.bind_all().is_empty(), "until the daemon says so");
+    // And the window closes before the daemon has said so.
+    let mut world = World::with_nodes(5);
+    let closes = world.now + Duration::from_secs(5);
+    world.corridor(
+        CorridorBuilder::bundle("b1", 25).achievable(30.0).confirmed(25.0).asks_later(closes, 10),
+    );
+    world.pass(Duration::from_secs(5));
+    world.see(asks("late"));
+    assert!(world.bind_all().is_empty(), "{}", world.message("late"));
+}

@@ -35,7 +35,7 @@ fn the_reason_of_the_object_is_on_the_pod() {
         world.corridor(failed(reason, message));
         world.see(PodBuilder::new("p").needs("c1", Some(10)).build());
         let expected = format!("0/5 nodes are available: corridor team-a/c1 (Failed): {expected}.");
-        assert_eq!(told(&mut world), [expected.clone()]);
+        assert_eq!(told(&mut world).concat(), expected);
         assert_eq!(world.message("p"), expected, "explained as told");
     }
 }

@@ -140,7 +140,7 @@ impl Engine {
         if let Some(line) = self.objects.line(name) {
             let asks_too_much = |uid: &&PodUid| {
                 let need = self.pods.get(uid).and_then(|record| record.pod.spec.need_of(name));
-                need.is_some_and(|need| need.reserves() > object.floor_asked)
+                need.is_some_and(|need| need.reserves() > object.floor_asked_max)
             };
             woken.extend(line.waiting().map(|(_, uid)| uid).filter(asks_too_much).cloned());
         }

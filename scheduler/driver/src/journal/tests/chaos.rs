@@ -76,7 +76,9 @@ impl Chaos {
             "status": { "phase": phase, "achievableGbps": achievable, "corridorId": "cor-1" },
         });
         let witness = crds::Witness::default();
-        let corridor = translate::corridor(serde_json::from_value(object).unwrap(), &witness);
+        let seen =
+            translate::Moment { wall_clock: crate::clock::wall_clock(), engine: Instant::START };
+        let corridor = translate::corridor(serde_json::from_value(object).unwrap(), &witness, seen);
         self.handle(Event::ObjectSeen(corridor));
     }
 

@@ -1,6 +1,6 @@
 //! Pure: which floor a schedule asks for at a time.
 
-use crds::{Day, MemoryBundleSpec, Schedule, Window};
+use crate::{Day, MemoryBundleSpec, Schedule, Window};
 use jiff::civil::{Date, DateTime, Time, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
@@ -12,29 +12,29 @@ use jiff::{Timestamp, ToSpan};
 /// the first time too: a window is open on exactly one stretch of time. A time zone that is not
 /// known closes every window.
 pub fn floor_at(spec: &MemoryBundleSpec, now: Timestamp) -> u32 {
-    let Some((schedule, zone)) = read(spec) else { return spec.bandwidth_floor_gbs };
+    let window = spec.schedule.as_ref().and_then(|schedule| open_window(schedule, now));
+    window.map_or(spec.bandwidth_floor_gbs, |window| window.bandwidth_floor_gbs)
+}
+
+/// The first window that is open at `now`.
+pub fn open_window(schedule: &Schedule, now: Timestamp) -> Option<&Window> {
+    let zone = TimeZone::get(&schedule.time_zone).ok()?;
     let today = zone.to_datetime(now).date();
-    let open = schedule.windows.iter().find(|window| {
+    schedule.windows.iter().find(|window| {
         days_around(today).any(|day| {
             stretch(window, day, &zone).is_some_and(|(start, end)| start <= now && now < end)
         })
-    });
-    open.map_or(spec.bandwidth_floor_gbs, |window| window.bandwidth_floor_gbs)
+    })
 }
 
 /// When the next window opens or closes.
-pub(crate) fn next_change(spec: &MemoryBundleSpec, now: Timestamp) -> Option<Timestamp> {
-    let (schedule, zone) = read(spec)?;
+pub fn next_change(schedule: &Schedule, now: Timestamp) -> Option<Timestamp> {
+    let zone = TimeZone::get(&schedule.time_zone).ok()?;
     let today = zone.to_datetime(now).date();
     let stretches = schedule.windows.iter().flat_map(|window| {
         days_around(today).filter_map(|day| stretch(window, day, &zone)).collect::<Vec<_>>()
     });
     stretches.flat_map(|(start, end)| [start, end]).filter(|at| *at > now).min()
-}
-
-fn read(spec: &MemoryBundleSpec) -> Option<(&Schedule, TimeZone)> {
-    let schedule = spec.schedule.as_ref()?;
-    Some((schedule, TimeZone::get(&schedule.time_zone).ok()?))
 }
 
 /// A window that is open now began today or yesterday, or just after midnight tomorrow where a
@@ -77,7 +77,7 @@ fn weekday(day: Day) -> Weekday {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crds::LatencyClass;
+    use crate::LatencyClass;
 
     const WEEK: [Day; 7] = [Day::Mon, Day::Tue, Day::Wed, Day::Thu, Day::Fri, Day::Sat, Day::Sun];
 
@@ -140,11 +140,11 @@ mod tests {
             ],
         );
         assert_eq!(
-            next_change(&night, at("2026-03-06T21:00:00Z")),
+            next_change(night.schedule.as_ref().unwrap(), at("2026-03-06T21:00:00Z")),
             Some(at("2026-03-06T22:00:00Z"))
         );
         assert_eq!(
-            next_change(&night, at("2026-03-06T23:00:00Z")),
+            next_change(night.schedule.as_ref().unwrap(), at("2026-03-06T23:00:00Z")),
             Some(at("2026-03-07T06:00:00Z"))
         );
     }
