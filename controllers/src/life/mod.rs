@@ -16,6 +16,7 @@ mod observe;
 mod plan;
 mod rest;
 mod standing;
+mod telling;
 mod verdict;
 mod walk;
 

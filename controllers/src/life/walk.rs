@@ -24,7 +24,8 @@ use super::observe::{Found, LISTING_AGE_MAX, Listing, observe};
 use super::plan::{self, Op, Plan, Step};
 use super::rest::{calm, renewed, rest};
 use super::standing;
-use super::verdict::{self, Trouble, Verdict, View};
+use super::telling::{self, tell};
+use super::verdict::{self, Trouble, View};
 use crate::attestation::KnownTicket;
 use crate::context::Context;
 use crate::harness::{Pass, Turn};
@@ -195,6 +196,7 @@ async fn act<K: Kind>(
     if let Op::Change(_, change) = op {
         K::asked(&mut memory.signals, change, now);
     }
+    tell::<K>(context, object, telling::of_operation(op, &found.facts), &mut memory.events).await;
     match apply::<K>(context, object, found, op, memory, now).await {
         Ok(changed) => {
             memory.trouble = None;
@@ -309,9 +311,8 @@ async fn say<K: Kind>(
     memory.routine_at = next_routine.filter(|_| sample.is_some());
     memory.guard.wrote_status(written.meta(), K::own_status(&written));
     standing::count_denial(context, facts, &found.seen.trust, &verdict);
-    if is_transition(facts, &verdict) {
-        tell::<K>(context, &written, &verdict, &mut memory.events).await;
-    }
+    let news = telling::news::<K>(object, &written, found, &verdict);
+    tell::<K>(context, &written, news, &mut memory.events).await;
     Ok(Some(written))
 }
 
@@ -354,28 +355,4 @@ fn view<'a, K: Kind>(
         fault: health.fault.as_ref(),
         trouble,
     }
-}
-
-/// Whether people have something new to be told.
-fn is_transition(facts: &Facts, verdict: &Verdict) -> bool {
-    let ready_before = crds::condition::find(&facts.conditions, crds::condition::READY);
-    let same_reason = ready_before.is_some_and(|it| it.reason == verdict.reason);
-    facts.phase != Some(verdict.phase) || !same_reason
-}
-
-/// An Event for a transition, if the object's budget has one left.
-async fn tell<K: Kind>(
-    context: &Context,
-    object: &K::Object,
-    verdict: &Verdict,
-    budget: &mut EventBudget,
-) {
-    if !budget.take(Timestamp::now()) {
-        return;
-    }
-    let Verdict { phase, reason, message } = verdict;
-    let is_warning = matches!(phase, Phase::Degraded | Phase::Failed);
-    let reason = if *phase == Phase::Ready { "Ready" } else { reason };
-    let text = format!("{phase}: {message}");
-    kubernetes::post_event(&context.client, object, is_warning, reason, &text).await;
 }

@@ -76,6 +76,7 @@ impl Driver {
         let has_stray = self.noted.guard.uses.has_stray(&used.uid);
         let before = self.noted.use_conditions.get(&used.uid).map_or(&[][..], Vec::as_slice);
         let conditions = act::conditions(&used, before, has_stray, wall_clock());
+        let is_newly_oversubscribed = act::is_newly_oversubscribed(before, &conditions);
         self.noted.use_conditions.insert(used.uid.clone(), conditions.clone());
         self.noted.guard.uses.writes(&used.uid, used.facts.in_use, &conditions);
         let drained = used.facts.drained == Some(true);
@@ -91,6 +92,10 @@ impl Driver {
             count_write(&metrics, "status", written.is_ok());
             if let Err(error) = &written {
                 warn!(object = %used.object, %error, "who uses it was not written; trying again");
+            }
+            if written.is_ok() && is_newly_oversubscribed {
+                let told = act::oversubscribed(&used).write(&client).await;
+                count_write(&metrics, "event", told.is_ok());
             }
             let ObjectUsed { object, uid, .. } = used;
             let version = written.ok();

@@ -13,7 +13,9 @@ pub(crate) use event::{
     EventBody, failed_scheduling, in_vain, preempted, scheduled, tampered, write_event,
 };
 pub(crate) use evict::{EvictOutcome, EvictReport, evict};
-pub(crate) use object_use::{Condition, conditions, write_use};
+pub(crate) use object_use::{
+    Condition, conditions, is_newly_oversubscribed, oversubscribed, write_use,
+};
 
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::CALL_TIMEOUT;
+use super::{CALL_TIMEOUT, Notice};
 use crate::tracker::version_number;
 
 /// A condition of ours, with the time since when it says so.
@@ -49,6 +49,31 @@ pub(crate) fn conditions(
         })
         .collect()
 }
+
+/// Whether it is oversubscribed, and was not before.
+pub(crate) fn is_newly_oversubscribed(before: &[Condition], now: &[Condition]) -> bool {
+    let is = |all: &[Condition]| {
+        all.iter().any(|it| it.name == crds::condition::OVERSUBSCRIBED && it.status)
+    };
+    is(now) && !is(before)
+}
+
+/// What people are told then, on the object.
+pub(crate) fn oversubscribed(used: &ObjectUsed) -> Notice<'_> {
+    Notice {
+        api_version: crds::API_VERSION,
+        kind: names(used.object.kind).0,
+        namespace: &used.object.key.namespace,
+        name: &used.object.key.name,
+        uid: used.uid.as_str(),
+        is_warning: true,
+        reason: crds::condition::OVERSUBSCRIBED,
+        message: OVERSUBSCRIBED_MESSAGE,
+    }
+}
+
+const OVERSUBSCRIBED_MESSAGE: &str =
+    "Pods have reserved more than its floor is now; they stay, and no other is let in";
 
 /// Server-side apply: the controller's fields are not ours to touch. Returns the object's version as
 /// this leaves it.
@@ -151,10 +176,7 @@ fn message(condition: &Condition, in_use: usize) -> String {
     };
     match (condition.name, condition.status) {
         (crds::condition::IN_USE | crds::condition::DRAINED, _) => pods,
-        (_, true) => {
-            "Pods have reserved more than its floor is now; they stay, and no other is let in"
-                .to_owned()
-        }
+        (_, true) => OVERSUBSCRIBED_MESSAGE.to_owned(),
         (_, false) => "what Pods have reserved fits into its floor".to_owned(),
     }
 }
