@@ -203,6 +203,9 @@ pub struct CorridorTelemetry {
     /// Worst wavelength.
     #[serde(default, deserialize_with = "reading::ber")]
     pub ber: Option<f64>,
+    /// What it should be: as asked, else the daemon's own.
+    #[serde(default, deserialize_with = "reading::ber")]
+    pub target_ber: Option<f64>,
     /// `ok`, `fail` or a number of dB.
     #[serde(default)]
     pub eye_margin: Option<String>,

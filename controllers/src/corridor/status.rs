@@ -78,9 +78,8 @@ pub(super) fn judge(
         let standing = signals.latency.judge((id, budget), is_over, dwell, now);
         (standing, latency, budget)
     });
-    let is_bad = (signals.ber.is_bad == Some(true)).then(|| {
-        (not_ready::BER_ABOVE_TARGET, "the bit error rate stays above its target".to_owned())
-    });
+    let is_bad = (signals.ber.is_bad == Some(true))
+        .then(|| (not_ready::BER_ABOVE_TARGET, ber_fault(object, sample)));
     let fault = of_floor
         .fault(not_ready::BELOW_FLOOR, || format!("{achievable} of {floor} Gbps"))
         .or_else(|| {
@@ -105,13 +104,12 @@ fn judge_ber(
 ) -> (Option<Duration>, Option<PathChange>) {
     // After a start the status tells how it was judged.
     let is_bad = *signals.is_bad.get_or_insert_with(|| was_bad(object));
-    let target = object.spec.recalibration.as_ref().and_then(|it| it.target_ber);
-    let Some(target) = target else {
+    // No reading says nothing, neither good nor bad; nor does one from before the last tuning.
+    let Some(sample) = sample else { return (None, None) };
+    let Some(target) = target_ber(object, sample) else {
         *signals = BerSignals { is_bad: Some(false), ..BerSignals::default() };
         return (None, None);
     };
-    // No reading says nothing, neither good nor bad; nor does one from before the last tuning.
-    let Some(sample) = sample else { return (None, None) };
     signals.judged_sample = Some(sample.sampled_at);
     let Some(ber) = sample.ber.filter(|_| signals.outdated_sample != Some(sample.sampled_at))
     else {
@@ -134,6 +132,22 @@ fn judge_ber(
     }
     let next = if is_bad || lasted >= half { settings.ber_dwell } else { half };
     (Some(next.saturating_sub(lasted)), None)
+}
+
+/// As asked, else the daemon's own.
+fn target_ber(object: &crds::Corridor, sample: &CorridorTelemetry) -> Option<f64> {
+    let asked = object.spec.recalibration.as_ref().and_then(|it| it.target_ber);
+    asked.or(sample.target_ber)
+}
+
+fn ber_fault(object: &crds::Corridor, sample: Option<&CorridorTelemetry>) -> String {
+    let figures = sample.and_then(|it| Some((it.ber?, target_ber(object, it)?)));
+    match figures {
+        Some((ber, target)) => {
+            format!("the bit error rate of {ber:.1e} stays above its target of {target:.1e}")
+        }
+        None => "the bit error rate stays above its target".to_owned(),
+    }
 }
 
 fn remedy(signals: &BerSignals, settings: &Settings, now: Timestamp) -> Option<PathChange> {

@@ -13,6 +13,7 @@ fn sample(lambdas: &[u32]) -> CorridorTelemetry {
         achievable_gbps: 1.0,
         min_gbps: 1,
         ber: None,
+        target_ber: None,
         eye_margin: None,
         latency_ns: None,
         temp_c: None,

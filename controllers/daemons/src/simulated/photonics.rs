@@ -74,7 +74,8 @@ pub(super) fn check_feasible(path: &PathSpec) -> Result<(), Refusal> {
     }
     let latency = latency_ns(path);
     if path.latency_budget_ns.is_some_and(|budget| latency > f64::from(budget)) {
-        let message = format!("the path takes {latency:.1} ns, more than the budget");
+        let budget = path.latency_budget_ns.unwrap_or_default();
+        let message = format!("the path takes {latency:.1} ns, the budget is {budget} ns");
         return no(RefusalReason::LatencyBudget, message);
     }
     let gbps_max = path.lanes * medium.gbps_per_lane;
@@ -139,6 +140,7 @@ pub(super) fn sample(seed: u64, record: &CorridorRecord, now: Timestamp) -> Corr
         achievable_gbps: achievable,
         min_gbps: path.min_gbps,
         ber: Some(worst),
+        target_ber: Some(target_ber(path)),
         eye_margin: Some(if eye_db(worst) >= EYE_DB_MIN { "ok" } else { "fail" }.to_owned()),
         latency_ns: Some(milli(latency)),
         temp_c: Some(milli(moment.temp_c(moment.seconds))),

@@ -40,6 +40,7 @@ fn sample(gbps: f64, ber: f64) -> CorridorTelemetry {
         achievable_gbps: gbps,
         min_gbps: 100,
         ber: Some(ber),
+        target_ber: None,
         eye_margin: None,
         latency_ns: Some(200.0),
         temp_c: Some(40.0),
@@ -185,4 +186,23 @@ fn readings_inside_their_deadband_are_not_written() {
 fn what_belongs_to_the_scheduler_is_never_written() {
     let value = serde_json::to_value(written(120.0, TARGET)).unwrap();
     assert_eq!((value.get("inUse"), value.get("inUseBy")), (None, None));
+}
+
+#[test]
+fn the_daemons_own_target_counts_where_none_is_asked_for() {
+    let mut object = object();
+    object.spec.recalibration = None;
+    let mut signals = Signals::default();
+    let mut judged = |second: i64, target_ber| {
+        let now = at(second);
+        let sample = CorridorTelemetry { sampled_at: now, target_ber, ..sample(120.0, 1e-9) };
+        let health = judge(&object, &allocation(), Some(&sample), &mut signals, &settings(), now);
+        (health.fault, health.remedy.is_some())
+    };
+    assert_eq!(judged(0, Some(1e-12)), (None, false));
+    assert_eq!(judged(60, Some(1e-12)), (None, true), "it is tuned before it degrades");
+    judged(100, Some(1e-12));
+    let told = "the bit error rate of 1.0e-9 stays above its target of 1.0e-12".to_owned();
+    assert_eq!(judged(110, Some(1e-12)).0, Some((not_ready::BER_ABOVE_TARGET, told)));
+    assert_eq!(judged(120, None).0, None, "a daemon without a target is not judged by one");
 }
