@@ -53,7 +53,9 @@ pub struct AttestationPolicySpec {
         regex(pattern = r"^v?[0-9]+(\.[0-9]+){0,3}([-+][0-9A-Za-z.+-]+)?$")
     )]
     pub min_firmware_version: Option<String>,
-    /// Whether tickets need a post-quantum signature (ML-DSA). Default: true.
+    /// Whether tickets need a post-quantum signature (ML-DSA). Default: true. It counts in a policy
+    /// that is about devices: one that lists allowedTenants and says nothing else of devices asks for
+    /// nothing, and changes no allocation.
     #[serde(default = "required")]
     pub pqc_required: bool,
     /// Claims that a device must report with exactly these values. Default: none.
@@ -71,6 +73,17 @@ impl Default for AttestationPolicySpec {
             pqc_required: required(),
             required_claims: BTreeMap::new(),
         }
+    }
+}
+
+impl AttestationPolicySpec {
+    /// Whether the policy is about devices, and not only about tenants.
+    pub fn constrains_devices(&self) -> bool {
+        let selects = self.device_selectors.as_ref().is_some_and(|it| !it.match_labels.is_empty());
+        selects
+            || self.min_firmware_version.is_some()
+            || !self.required_claims.is_empty()
+            || self.allowed_tenants.is_empty()
     }
 }
 

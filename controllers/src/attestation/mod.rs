@@ -26,7 +26,8 @@ impl Requirement {
     pub fn of(is_demanded: bool, policies: &[Arc<AttestationPolicy>]) -> Option<Self> {
         let mut all = Self::default();
         let mut is_required = is_demanded;
-        for policy in policies {
+        let about_devices = policies.iter().filter(|it| it.spec.constrains_devices());
+        for policy in about_devices {
             let spec = &policy.spec;
             let labels = spec.device_selectors.iter().flat_map(|it| &it.match_labels);
             all.pqc |= spec.pqc_required;
@@ -43,7 +44,6 @@ impl Requirement {
                 add(&mut all.claims, &mut all.conflict, "claim", name, value);
             }
         }
-        // A policy that only lists tenants constrains no device.
         is_required |= all != Self::default();
         is_required.then_some(all)
     }

@@ -51,6 +51,27 @@ fn constraints_add_up_and_tenants_alone_constrain_nothing() {
 }
 
 #[test]
+fn a_default_asks_nothing_of_devices_in_a_policy_that_is_about_tenants() {
+    let stored = |change: fn(&mut AttestationPolicySpec)| {
+        // As the API server stores it.
+        policy(|it| {
+            it.pqc_required = true;
+            change(it);
+        })
+    };
+    let tenants = stored(|it| it.allowed_tenants = vec!["other".into()]);
+    assert_eq!(Requirement::of(false, std::slice::from_ref(&tenants)), None);
+    let attested = Requirement::of(true, std::slice::from_ref(&tenants)).unwrap();
+    assert!(!attested.pqc, "what was attested before stays as it is");
+    let both = stored(|it| {
+        it.allowed_tenants = vec!["other".into()];
+        it.min_firmware_version = Some("1".into());
+    });
+    assert!(Requirement::of(false, &[tenants, both]).unwrap().pqc, "this one is about devices");
+    assert!(Requirement::of(false, &[stored(|_| {})]).unwrap().pqc, "and so is this one");
+}
+
+#[test]
 fn a_denial_names_what_each_device_of_the_kind_lacks() {
     let requirement =
         Requirement::of(false, &[policy(|it| it.required_claims = map("seal", "intact"))]);
