@@ -58,7 +58,7 @@ impl Requirement {
         };
         let unfit = |label, why: String| Err(Unfit { label, why });
         if let Some(why) = unmet(&self.labels, &device.labels) {
-            return unfit("claim", format!("label {why}"));
+            return unfit("label", format!("label {why}"));
         }
         if let Some(why) = unmet(&self.claims, &device.claims) {
             return unfit("claim", format!("claim {why}"));
@@ -127,10 +127,10 @@ pub(crate) enum Trust {
         device: String,
         fault: Option<TicketFault>,
     },
-    /// No device will do. `device`: the one that was looked at first, if there is any.
+    /// No device will do.
     Denied {
-        device: String,
-        label: &'static str,
+        /// What each lacks; without a device, what all of them do.
+        failures: Vec<Failure>,
         /// The policies of the object's own namespace refuse; else there is no device to look at.
         by_policy: bool,
         message: String,
@@ -141,7 +141,35 @@ pub(crate) enum Trust {
     },
 }
 
+/// A device that will not do, with the reason of `attestation_fail_total`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Failure {
+    /// Empty: there is none to name.
+    pub device: String,
+    pub reason: &'static str,
+}
+
+impl Failure {
+    fn of_all() -> Vec<Self> {
+        vec![Self { device: String::new(), reason: "claim" }]
+    }
+}
+
+/// Devices of one object whose failures are counted one by one.
+const FAILURES_MAX: usize = 64;
+
 impl Trust {
+    /// What has failed, to be counted.
+    pub fn failures(&self) -> Vec<Failure> {
+        match self {
+            Self::Denied { failures, .. } => failures.clone(),
+            Self::Ask { device, fault: Some(fault) } => {
+                vec![Failure { device: device.clone(), reason: fault.reason() }]
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether allocations and updates may go ahead.
     pub fn allows(&self) -> bool {
         matches!(self, Self::NotRequired | Self::Good { .. })
@@ -191,7 +219,7 @@ pub(crate) fn judge(
 ) -> Trust {
     let Some(requirement) = requirement else { return Trust::NotRequired };
     if let Some(message) = requirement.conflict.clone() {
-        return Trust::Denied { device: String::new(), label: "claim", by_policy: true, message };
+        return Trust::Denied { failures: Failure::of_all(), by_policy: true, message };
     }
     let device = match inventory {
         Ok(devices) => match choose(requirement, devices, holder) {
@@ -294,7 +322,7 @@ fn choose(
 }
 
 fn denied(holder: Holder<'_>, unfit: &[(&str, Unfit)]) -> Trust {
-    let Some((first, worst)) = unfit.first() else {
+    if unfit.is_empty() {
         let kind = match holder.kind {
             DeviceKind::Photonic => "photonic",
             DeviceKind::Memory => "memory",
@@ -303,8 +331,8 @@ fn denied(holder: Holder<'_>, unfit: &[(&str, Unfit)]) -> Trust {
             Some(pinned) => format!("attestd no longer knows device {pinned:?}, which is in use"),
             None => format!("attestd knows no {kind} device"),
         };
-        return Trust::Denied { device: String::new(), label: "claim", by_policy: false, message };
-    };
+        return Trust::Denied { failures: Failure::of_all(), by_policy: false, message };
+    }
     let named = unfit.iter().take(DEVICES_NAMED_MAX);
     let named: Vec<String> = named.map(|(device, it)| format!("{device}: {}", it.why)).collect();
     let more = match unfit.len().saturating_sub(DEVICES_NAMED_MAX) {
@@ -313,7 +341,11 @@ fn denied(holder: Holder<'_>, unfit: &[(&str, Unfit)]) -> Trust {
     };
     let message =
         format!("no device meets the policies of the namespace: {}{more}", named.join("; "));
-    Trust::Denied { device: (*first).to_owned(), label: worst.label, by_policy: true, message }
+    let failures = unfit
+        .iter()
+        .take(FAILURES_MAX)
+        .map(|(device, it)| Failure { device: (*device).to_owned(), reason: it.label });
+    Trust::Denied { failures: failures.collect(), by_policy: true, message }
 }
 
 #[cfg(test)]

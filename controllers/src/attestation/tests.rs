@@ -46,7 +46,7 @@ fn constraints_add_up_and_tenants_alone_constrain_nothing() {
     let both = Requirement::of(false, &[tenants, racks, newer]).unwrap();
     let label = |device: &Device| both.admits(device).err().map(|unfit| unfit.label);
     assert_eq!(label(&device("d", "a", "1.10", false)), None);
-    assert_eq!(label(&device("d", "b", "1.10", false)), Some("claim"));
+    assert_eq!(label(&device("d", "b", "1.10", false)), Some("label"));
     assert_eq!(label(&device("d", "a", "1.9", false)), Some("firmware"));
 }
 
@@ -88,8 +88,31 @@ fn a_denial_names_what_each_device_of_the_kind_lacks() {
     );
     let message = "no device meets the policies of the namespace: phot: claim \"seal\" is \
                    absent, must be \"intact\"";
-    let (device, message) = ("phot".to_owned(), message.to_owned());
-    assert_eq!(trust, Trust::Denied { device, label: "claim", by_policy: true, message });
+    let failures = vec![Failure { device: "phot".to_owned(), reason: "claim" }];
+    assert_eq!(trust, Trust::Denied { failures, by_policy: true, message: message.to_owned() });
+}
+
+#[test]
+fn every_device_that_will_not_do_fails_for_its_own_reason() {
+    let wanted = policy(|it| {
+        it.device_selectors = Some(DeviceSelectors { match_labels: map("rack", "a") });
+        it.min_firmware_version = Some("2".into());
+        it.pqc_required = true;
+    });
+    let requirement = Requirement::of(false, &[wanted]);
+    let devices = vec![
+        device("elsewhere", "b", "2", true),
+        device("old", "a", "1", true),
+        device("classic", "a", "2", false),
+    ];
+    let (keys, now) = (TrustedKeys::default(), Timestamp::UNIX_EPOCH);
+    let inventory = Ok(devices);
+    let trust = judge(requirement.as_ref(), &inventory, &keys, holder(&[], None), &mut None, now);
+    let failed = |device: &str, reason| Failure { device: device.to_owned(), reason };
+    assert_eq!(
+        trust.failures(),
+        [failed("elsewhere", "label"), failed("old", "firmware"), failed("classic", "pqc")]
+    );
 }
 
 #[test]

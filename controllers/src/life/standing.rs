@@ -8,7 +8,7 @@ use super::facts::Facts;
 use super::kind::Kind;
 use super::observe::Found;
 use super::verdict::Verdict;
-use crate::attestation::Trust;
+use crate::attestation::{Failure, Trust};
 use crate::context::Context;
 use crate::metrics::Standing;
 
@@ -50,16 +50,19 @@ fn is_refused(is_invalid: bool, trust: &Trust, verdict: &Verdict) -> bool {
     }
 }
 
-/// A denial counts once, when it begins: attestd is not even asked.
-pub(super) fn count_denial(context: &Context, facts: &Facts, trust: &Trust, verdict: &Verdict) {
-    let ready = crds::condition::find(&facts.conditions, crds::condition::READY);
-    let was_denied = ready.is_some_and(|it| it.reason == not_ready::ATTESTATION_FAILED);
-    if let Trust::Denied { device, label, .. } = trust
-        && verdict.reason == not_ready::ATTESTATION_FAILED
-        && !was_denied
-    {
-        context.metrics.attestation_failed(&facts.namespace, device, label);
+/// Each device that will not do counts once, when this process first finds that: attestd is not even asked.
+pub(super) fn count_failures(
+    context: &Context,
+    facts: &Facts,
+    trust: &Trust,
+    counted: &mut Vec<Failure>,
+) {
+    let failures = trust.failures();
+    for failure in failures.iter().filter(|it| !counted.contains(it)) {
+        let Failure { device, reason } = failure;
+        context.metrics.attestation_failed(&facts.namespace, device, reason);
     }
+    *counted = failures;
 }
 
 #[cfg(test)]
@@ -72,12 +75,8 @@ mod tests {
 
     #[test]
     fn what_a_tenant_refuses_is_told_from_what_the_site_lacks() {
-        let denied = |by_policy| Trust::Denied {
-            device: String::new(),
-            label: "claim",
-            by_policy,
-            message: String::new(),
-        };
+        let denied =
+            |by_policy| Trust::Denied { failures: Vec::new(), by_policy, message: String::new() };
         let attestation = failed(not_ready::ATTESTATION_FAILED);
         assert!(is_refused(false, &denied(true), &attestation), "its own policy");
         assert!(!is_refused(false, &denied(false), &attestation), "the site has no device");

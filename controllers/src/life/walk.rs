@@ -26,7 +26,7 @@ use super::rest::{calm, renewed, rest};
 use super::standing;
 use super::telling::{self, tell};
 use super::verdict::{self, Trouble, View};
-use crate::attestation::KnownTicket;
+use crate::attestation::{self, KnownTicket};
 use crate::context::Context;
 use crate::harness::{Pass, Turn};
 use crate::kubernetes;
@@ -55,6 +55,8 @@ pub(crate) struct Memory<K: Kind> {
     /// What was written, so that what others write is noticed.
     pub guard: Guard<K::Status>,
     pub events: EventBudget,
+    /// Failed attestations that were counted.
+    pub failures: Vec<attestation::Failure>,
 }
 
 impl<K: Kind> Default for Memory<K> {
@@ -70,6 +72,7 @@ impl<K: Kind> Default for Memory<K> {
             routine_at: None,
             guard: Guard::default(),
             events: EventBudget::default(),
+            failures: Vec::new(),
         }
     }
 }
@@ -119,6 +122,7 @@ async fn step<K: Kind>(
         (memory.generation, memory.trouble, memory.last_op) = (facts.generation, None, None);
     }
     let mut found = observe::<K>(context, object, facts, owner, memory, now).await;
+    standing::count_failures(context, &found.facts, &found.seen.trust, &mut memory.failures);
     match &found.silence {
         Some(error) => memory.trouble = Some(trouble(Step::List, error)),
         None if memory.trouble.as_ref().is_some_and(|it| it.step == Step::List) => {
@@ -310,7 +314,6 @@ async fn say<K: Kind>(
     // The first reading is written as soon as it is there.
     memory.routine_at = next_routine.filter(|_| sample.is_some());
     memory.guard.wrote_status(written.meta(), K::own_status(&written));
-    standing::count_denial(context, facts, &found.seen.trust, &verdict);
     let news = telling::news::<K>(object, &written, found, &verdict);
     tell::<K>(context, &written, news, &mut memory.events).await;
     Ok(Some(written))

@@ -6,8 +6,8 @@ use super::Metrics;
 use super::series::Maker;
 
 /// Every reason with which a failure is counted.
-const FAILURES: [&str; 8] =
-    ["claim", "firmware", "pqc", "signature", "nonce", "expired", "tenant", "unreachable"];
+const FAILURES: [&str; 9] =
+    ["claim", "label", "firmware", "pqc", "signature", "nonce", "expired", "tenant", "unreachable"];
 
 pub(super) struct AttestationSeries {
     ok: IntCounterVec,
@@ -27,7 +27,7 @@ impl AttestationSeries {
             ),
             fail: make.counts(
                 "attestation_fail_total",
-                "Attestations that failed, by reason: claim, firmware, pqc, signature, nonce, \
+                "Attestations that failed, by reason: claim, label, firmware, pqc, signature, nonce, \
                  expired, tenant, unreachable. A series may begin with its first failure: see \
                  corridor_attestation_failures_total.",
                 &["namespace", "device", "reason"],

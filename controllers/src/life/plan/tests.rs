@@ -111,12 +111,7 @@ fn a_match_is_adopted_and_extras_go_once_the_status_names_it() {
 #[test]
 fn without_trust_nothing_is_allocated_or_changed_but_leases_and_releases_go_on() {
     let bad = [
-        Trust::Denied {
-            device: String::new(),
-            label: "claim",
-            by_policy: true,
-            message: String::new(),
-        },
+        Trust::Denied { failures: Vec::new(), by_policy: true, message: String::new() },
         Trust::Unknown { message: String::new() },
         Trust::Ask { device: "d".into(), fault: None },
     ];

@@ -59,12 +59,7 @@ fn every_state_has_its_phase_and_reason() {
     let expired = TicketFault::Expired { at: Timestamp::UNIX_EPOCH };
     let asks = Trust::Ask { device: "d".into(), fault: None };
     let stale = Trust::Ask { device: "d".into(), fault: Some(expired) };
-    let denied = Trust::Denied {
-        device: String::new(),
-        label: "claim",
-        by_policy: true,
-        message: "why".into(),
-    };
+    let denied = Trust::Denied { failures: Vec::new(), by_policy: true, message: "why".into() };
     let unknown = Trust::Unknown { message: "why".into() };
     let slow = (not_ready::LATENCY_OVER_BUDGET, "why".to_owned());
     let (refused, failed) = (trouble(Step::Allocate, true), trouble(Step::Allocate, false));
