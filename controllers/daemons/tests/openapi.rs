@@ -117,6 +117,7 @@ fn corrd_is_as_described() {
         achievable_gbps: 1.0,
         min_gbps: 1,
         ber: None,
+        target_ber: Some(1e-12),
         eye_margin: None,
         latency_ns: None,
         temp_c: None,

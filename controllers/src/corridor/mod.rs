@@ -110,6 +110,10 @@ impl Kind for Corridors {
         status::is_current(allocation, sample)
     }
 
+    fn has_reading(object: &crds::Corridor) -> bool {
+        object.status.as_ref().is_some_and(|it| it.telemetry.is_some())
+    }
+
     fn has_moved(
         object: &crds::Corridor,
         allocation: &corrd::Corridor,

@@ -39,6 +39,7 @@ pub(super) fn needs_pass<K: Kind>(
     let is_as_before = health.fault.map(|(reason, _)| reason) == calm.fault
         && health.remedy.is_none()
         && health.look_again.is_none();
-    let may_write = routine_at.is_none_or(|at| now >= at);
+    // The first reading is written as soon as it is there.
+    let may_write = routine_at.is_none_or(|at| now >= at) || !K::has_reading(object);
     !is_as_before || (may_write && K::has_moved(object, current, &sample))
 }

@@ -89,6 +89,10 @@ pub(crate) trait Kind: Send + Sync + 'static {
     /// Whether a sample is of the allocation as it stands: one from before a change of the floor says
     /// nothing about the new one.
     fn is_current(allocation: &Self::Allocation, sample: &Self::Sample) -> bool;
+    /// Whether the status has readings that only a sample can give.
+    fn has_reading(_object: &Self::Object) -> bool {
+        true
+    }
     /// Whether a sample is worth a write, phase and conditions aside.
     fn has_moved(
         object: &Self::Object,

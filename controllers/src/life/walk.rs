@@ -311,8 +311,7 @@ async fn say<K: Kind>(
     } else {
         kubernetes::apply_status_unless_changed(&context.client, object, value).await?
     };
-    // The first reading is written as soon as it is there.
-    memory.routine_at = next_routine.filter(|_| sample.is_some());
+    memory.routine_at = next_routine;
     memory.guard.wrote_status(written.meta(), K::own_status(&written));
     let news = telling::news::<K>(object, &written, found, &verdict);
     tell::<K>(context, &written, news, &mut memory.events).await;
