@@ -123,12 +123,10 @@ async fn step<K: Kind>(
     }
     let mut found = observe::<K>(context, object, facts, owner, memory, now).await;
     standing::count_failures(context, &found.facts, &found.seen.trust, &mut memory.failures);
-    match &found.silence {
-        Some(error) => memory.trouble = Some(trouble(Step::List, error)),
-        None if memory.trouble.as_ref().is_some_and(|it| it.step == Step::List) => {
-            memory.trouble = None;
-        }
-        None => {}
+    if let Some(error) = &found.silence {
+        memory.trouble = Some(trouble(Step::List, error));
+    } else if memory.trouble.as_ref().is_some_and(|it| it.step == Step::List) {
+        memory.trouble = None;
     }
     let health = health::<K>(context, object, &found, memory, now);
     found.wish.remedy.clone_from(&health.remedy);

@@ -322,13 +322,13 @@ impl ObjectRejection {
             }
             _ => f.write_str(": ")?,
         }
+        self.write_figures(f)?;
         if let Some(NotReady { reason, message }) = self.told_by_object() {
             return match &**message {
-                "" => f.write_str(reason),
-                message => write!(f, "{reason}: {}", message.trim_end_matches('.')),
+                "" => write!(f, ", {reason}"),
+                message => write!(f, ", {reason}: {}", message.trim_end_matches('.')),
             };
         }
-        self.write_figures(f)?;
         match &self.cause {
             Cause::Stale => write!(f, ", {} has not reported for 15 s", kind.backend()),
             Cause::BelowFloor => {

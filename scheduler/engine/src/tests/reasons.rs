@@ -5,6 +5,8 @@ use model::Phase;
 use super::World;
 use crate::testkit::{CorridorBuilder, PodBuilder};
 
+const FIGURES: &str = "needs 10 Gbps, 0 of 100 Gbps free, short by 10 Gbps";
+
 fn asks_both(name: &str) -> model::Pod {
     PodBuilder::new(name).needs("c1", Some(40)).needs_bundle("b1", Some(20)).build()
 }
@@ -34,7 +36,8 @@ fn the_reason_of_the_object_is_on_the_pod() {
         let mut world = World::with_nodes(5);
         world.corridor(failed(reason, message));
         world.see(PodBuilder::new("p").needs("c1", Some(10)).build());
-        let expected = format!("0/5 nodes are available: corridor team-a/c1 (Failed): {expected}.");
+        let expected =
+            format!("0/5 nodes are available: corridor team-a/c1 (Failed): {FIGURES}, {expected}.");
         assert_eq!(told(&mut world).concat(), expected);
         assert_eq!(world.message("p"), expected, "explained as told");
     }
@@ -49,7 +52,7 @@ fn a_daemon_that_is_not_configured_is_not_silent() {
     world.see(PodBuilder::new("p").needs("c1", Some(10)).build());
     let message = told(&mut world).remove(0);
     assert!(
-        message.contains("(Pending): BackendNotConfigured: corrd is not configured."),
+        message.contains("short by 10 Gbps, BackendNotConfigured: corrd is not configured."),
         "{message}"
     );
 }
@@ -74,7 +77,10 @@ fn bit_errors_are_no_lack_of_bandwidth() {
     world.corridor(degraded.not_ready("BerAboveTarget", "1e-9 is above 1e-12"));
     world.see(PodBuilder::new("p").needs("c1", Some(10)).build());
     let message = told(&mut world).remove(0);
-    assert!(message.contains("(Degraded): BerAboveTarget: 1e-9 is above 1e-12."), "{message}");
+    assert!(
+        message.contains("short by 10 Gbps, BerAboveTarget: 1e-9 is above 1e-12."),
+        "{message}"
+    );
 }
 
 #[test]
@@ -84,7 +90,7 @@ fn every_object_that_stands_in_the_way_is_named_and_told_anew() {
     world.corridor(failed.not_ready("AttestationFailed", "revoked"));
     world.see(asks_both("p"));
     let first = told(&mut world);
-    let both = "corridor team-a/c1 (Failed): AttestationFailed: revoked, memory bundle team-a/b1 not found.";
+    let both = "corridor team-a/c1 (Failed): needs 40 Gbps, 0 of 100 Gbps free, short by 40 Gbps, AttestationFailed: revoked, memory bundle team-a/b1 not found.";
     assert_eq!(first, [format!("0/5 nodes are available: {both}")]);
     // It waits in the line of the Corridor; the other object changes.
     let pending = CorridorBuilder::bundle("b1", 50).phase(Phase::Pending).achievable(0.0);
