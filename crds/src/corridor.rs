@@ -24,6 +24,12 @@ use crate::{Phase, PodUse};
     category = "corridoros",
     printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
     printcolumn(
+        name = "Asked",
+        type_ = "integer",
+        json_path = ".spec.minGbps",
+        description = "Bandwidth floor that the spec asks for, in Gbps"
+    ),
+    printcolumn(
         name = "Floor",
         type_ = "number",
         json_path = ".status.floorGbps",

@@ -28,6 +28,12 @@ use crate::{Phase, PodUse, Schedule};
     printcolumn(name = "Class", type_ = "string", json_path = ".spec.latencyClass"),
     printcolumn(name = "Bytes", type_ = "integer", json_path = ".spec.bytes"),
     printcolumn(
+        name = "Asked",
+        type_ = "integer",
+        json_path = ".spec.bandwidthFloorGBs",
+        description = "Bandwidth floor that the spec asks for outside of every window, in GB/s"
+    ),
+    printcolumn(
         name = "Floor",
         type_ = "number",
         json_path = ".status.floorGBs",

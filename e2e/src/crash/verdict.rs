@@ -1,7 +1,7 @@
 //! What must be the same with and without a crash.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -118,14 +118,11 @@ fn trace(history: &[Version]) -> Vec<String> {
 /// A change with its value where that is the same in every life. Times and readings come along with
 /// other changes as they happen to be there.
 fn told(change: &str) -> Option<String> {
-    let (place, value) = change.split_once(['=', ' ']).unwrap_or((change, ""));
-    let place = place.trim_start_matches("status.").trim_start_matches("conditions.");
+    let value = change.split_once(['=', ' ']).map_or("", |(_, value)| value);
+    let place = place(change);
     let last = place.rsplit('.').next().unwrap_or_default();
-    let is_reading = ["telemetry", "achievableGbps", "achievedGBs", "tailP99Ms", "movedPages"]
-        .iter()
-        .any(|it| place.starts_with(it));
     match last {
-        _ if is_reading => None,
+        _ if is_reading(place) => None,
         "lastTransitionTime" | "observedGeneration" => None,
         "phase" | "reason" | "generation" | "message" | "floorGbps" | "floorGBs" | "inUse" => {
             Some(format!("{place}={value}"))
@@ -134,24 +131,43 @@ fn told(change: &str) -> Option<String> {
     }
 }
 
+fn place(change: &str) -> &str {
+    let place = change.split_once(['=', ' ']).map_or(change, |(place, _)| place);
+    place.trim_start_matches("status.").trim_start_matches("conditions.")
+}
+
+fn is_reading(place: &str) -> bool {
+    ["telemetry", "achievableGbps", "achievedGBs", "tailP99Ms", "movedPages"]
+        .iter()
+        .any(|it| place.starts_with(it))
+}
+
 /// A status is written for its readings alone at most every 30 s, jittered.
 const ROUTINE_AFTER: Duration = Duration::from_secs(20);
 
 /// Writes, without those whose number depends on time: that a periodic audit took place, a first
 /// reading that came after the write before it, and readings that are due again.
 fn count(history: &[Version]) -> usize {
-    let is_routine = |pair: &[Version]| {
+    let mut routine = 0;
+    // When readings were last written, whatever else was written since.
+    let mut read_at = None;
+    for pair in history.windows(2) {
         let mut changes = Vec::new();
         differences("", &pair[0].object, &pair[1].object, &mut changes);
         let is_audit = changes.iter().all(|it| it.starts_with("status.lastAuditTime="));
-        let is_reading = changes.iter().all(|it| told(it).is_none());
-        let has_reading = |it: &Version| {
-            let status = &it.object["status"];
-            !status["telemetry"].is_null() || !status["achievedGBs"].is_null()
-        };
-        let is_due =
-            !has_reading(&pair[0]) || pair[1].seen.duration_since(pair[0].seen) >= ROUTINE_AFTER;
-        !pair[1].deleted && !changes.is_empty() && (is_audit || (is_reading && is_due))
-    };
-    history.len() - history.windows(2).filter(|pair| is_routine(pair)).count()
+        let only_readings = changes.iter().all(|it| told(it).is_none());
+        let is_due = |at: Instant| pair[1].seen.saturating_duration_since(at) >= ROUTINE_AFTER;
+        let is_reading_due = !has_reading(&pair[0]) || read_at.is_none_or(is_due);
+        let is_routine = is_audit || (only_readings && is_reading_due);
+        routine += usize::from(!pair[1].deleted && !changes.is_empty() && is_routine);
+        if changes.iter().any(|it| is_reading(place(it))) {
+            read_at = Some(pair[1].seen);
+        }
+    }
+    history.len() - routine
+}
+
+fn has_reading(version: &Version) -> bool {
+    let status = &version.object["status"];
+    !status["telemetry"].is_null() || !status["achievedGBs"].is_null()
 }
