@@ -51,6 +51,15 @@ async fn bounded<T>(call: impl Future<Output = kube::Result<T>>) -> kube::Result
     }
 }
 
+/// Whether it is certain what became of a write: it succeeded, or the API server has refused it.
+pub(crate) fn is_clear<T>(written: &kube::Result<T>) -> bool {
+    match written {
+        Ok(_) => true,
+        Err(kube::Error::Api(status)) => (400..500).contains(&status.code) && status.code != 408,
+        Err(_) => false,
+    }
+}
+
 fn api<K: Object>(client: &Client, object: &K) -> Api<K> {
     Api::namespaced(client.clone(), &object.namespace().unwrap_or_default())
 }

@@ -91,6 +91,7 @@ impl<S: Clone + PartialEq> Guard<S> {
 
     /// A reply to a write of our status.
     pub fn wrote_status(&mut self, metadata: &ObjectMeta, own: S) {
+        self.sent_status.answered(&own);
         self.status = Some((version(metadata), own));
         self.is_overwritten = false;
     }
@@ -218,8 +219,13 @@ pub(crate) async fn write_metadata<K: Kind>(
     guard: &mut Guard<K::Status>,
 ) -> kube::Result<K::Object> {
     let before = Kept::of(object.meta(), K::FINALIZER);
-    guard.sent_kept.sends(Instant::now(), before.patched(&metadata, K::FINALIZER));
-    let written = kubernetes::patch_metadata(&context.client, object, metadata).await?;
+    let sent = before.patched(&metadata, K::FINALIZER);
+    guard.sent_kept.sends(Instant::now(), sent.clone());
+    let written = kubernetes::patch_metadata(&context.client, object, metadata).await;
+    if kubernetes::is_clear(&written) {
+        guard.sent_kept.answered(&sent);
+    }
+    let written = written?;
     guard.wrote_metadata(written.meta(), K::FINALIZER);
     Ok(written)
 }

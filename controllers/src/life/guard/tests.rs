@@ -108,3 +108,15 @@ fn a_reading_is_read_as_it_was_written() {
         assert_eq!(serde_json::to_string(&read).unwrap(), text);
     }
 }
+
+#[test]
+fn what_was_answered_and_comes_back_is_somebody_elses_doing() {
+    let mut guard = Guard::default();
+    guard.look(&metadata(1, json!({})), 1, FINALIZER);
+    for (version, own) in [(2, 2), (3, 3)] {
+        guard.sends_status(own);
+        guard.wrote_status(&metadata(version, json!({})), own);
+    }
+    let found = kinds(guard.look(&metadata(4, json!({})), 2, FINALIZER));
+    assert_eq!(found, [Tampering::Status], "a former word of ours");
+}

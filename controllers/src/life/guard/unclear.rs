@@ -27,6 +27,11 @@ impl<T: PartialEq> Unclear<T> {
         self.0.push_back((now, said));
     }
 
+    /// A write that says this has its answer: that it is shown again is somebody else's doing.
+    pub fn answered(&mut self, said: &T) {
+        self.0.retain(|(_, known)| known != said);
+    }
+
     /// Whether a write that says this may have been carried out.
     pub fn may_have_said(&self, now: Instant, shown: &T) -> bool {
         self.0.iter().any(|(sent, said)| said == shown && now - *sent < UNCLEAR_FOR)
@@ -49,5 +54,7 @@ mod tests {
         unclear.sends(now, 99);
         assert!(!unclear.may_have_said(now, &1), "the oldest is forgotten");
         assert!(unclear.may_have_said(now, &99) && !unclear.may_have_said(now + UNCLEAR_FOR, &99));
+        unclear.answered(&99);
+        assert!(!unclear.may_have_said(now, &99));
     }
 }
