@@ -81,16 +81,6 @@ impl<'a> Look<'a> {
         self.get(LEADER)
     }
 
-    /// Whether a Binding of ours can have left the results so: with a grant that gives something, or with the leader's
-    /// name alone.
-    pub fn is_of_a_binding(&self) -> bool {
-        let grant = self.grant().map(parse_grant);
-        match grant {
-            Some(grant) => grant.is_some_and(|it| it.corridor.is_some() || it.bundle.is_some()),
-            None => RESULTS.into_iter().all(|key| key == LEADER || self.get(key).is_none()),
-        }
-    }
-
     /// Whether the grant is one, and gives what the Pod asks for and nothing else.
     pub fn grant_agrees(&self) -> bool {
         if self.grant().is_none() {

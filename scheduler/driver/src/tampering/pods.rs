@@ -220,11 +220,9 @@ fn inherited(look: &Look<'_>) -> Option<Found> {
             "result annotations were written by somebody else than a Binding",
         ));
     }
-    if !look.is_of_a_binding() {
-        return Some(Found::Tampering(Tampering::Grant, "the grant is none that a Binding writes"));
-    }
-    // Nobody has edited the grant, so what the Pod asks for was.
-    (!look.grant_agrees()).then_some(Found::InVain(REFERENCES_CHANGED))
+    // Whether the grant was edited or what the Pod asks for, nobody can tell any more.
+    let disagrees = "the grant does not agree with what the Pod asks for";
+    (!look.grant_agrees()).then_some(Found::Tampering(Tampering::Grant, disagrees))
 }
 
 #[cfg(test)]
