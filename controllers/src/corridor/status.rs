@@ -257,14 +257,15 @@ pub(super) fn drift(object: &crds::Corridor, next: &CorridorStatus) -> Drift {
     let seconds =
         |status: &CorridorStatus| status.attestation_expires_at.as_ref().map(|it| it.0.as_second());
     let handle_changed = next.corridor_id.is_some() && old.corridor_id != next.corridor_id;
+    let is_releasing = next.phase == Some(Phase::Releasing);
     if old.phase != next.phase
         || old.observed_generation != next.observed_generation
         || handle_changed
         || (next.floor_gbps.is_some() && old.floor_gbps != next.floor_gbps)
         || (seconds(next).is_some() && seconds(old) != seconds(next))
         || falls
-        // The first reading.
-        || (old.telemetry.is_none() && next.telemetry.is_some())
+        // The first reading, unless nobody will read it any more.
+        || (old.telemetry.is_none() && next.telemetry.is_some() && !is_releasing)
     {
         return Drift::Turning;
     }

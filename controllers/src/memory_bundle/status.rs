@@ -98,14 +98,15 @@ pub(super) fn drift(object: &crds::MemoryBundle, next: &MemoryBundleStatus) -> D
     let seconds = |status: &MemoryBundleStatus| {
         status.attestation_expires_at.as_ref().map(|it| it.0.as_second())
     };
+    let is_releasing = next.phase == Some(Phase::Releasing);
     if old.phase != next.phase
         || old.observed_generation != next.observed_generation
         || (next.ffm_handle.is_some() && old.ffm_handle != next.ffm_handle)
         || (next.floor_gbs.is_some() && old.floor_gbs != next.floor_gbs)
         || (seconds(next).is_some() && seconds(old) != seconds(next))
         || falls
-        // The first reading.
-        || (old.achieved_gbs.is_none() && next.achieved_gbs.is_some())
+        // The first reading, unless nobody will read it any more.
+        || (old.achieved_gbs.is_none() && next.achieved_gbs.is_some() && !is_releasing)
     {
         return Drift::Turning;
     }
