@@ -1,29 +1,49 @@
 //! Admission of one tenant's Bindings that is down, slow, or says no.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use e2e::metrics;
 use e2e::objects::pods::{PodState as _, PodTemplate};
 use e2e::webhook::Webhook;
+use e2e::{Cluster, Result, metrics};
 use k8s_openapi::api::admissionregistration::v1::{
     ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
 };
 use kube::Api;
 use kube::api::{DeleteParams, PostParams};
 use serde_json::json;
+use tokio::time::sleep;
 
 use super::{OTHER, TROUBLED, bind, bind_many, run, until_bound};
 
 /// More than there are bind slots.
 const CROWD: usize = 70;
 
+/// Policies and webhooks take effect some time after they were written: mostly at once, but minutes were seen.
+const HEEDED_TIME_MAX: Duration = Duration::from_mins(3);
+const HEEDED_POLL_EVERY: Duration = Duration::from_millis(200);
+
+/// Binds Pods until the API server asks the webhook about one.
+async fn until_asked(cluster: &Cluster, webhook: &Webhook) -> Result<()> {
+    let began = Instant::now();
+    for number in 0.. {
+        bind(cluster, TROUBLED, &format!("probe-{number}")).await?;
+        if webhook.asked() > 0 || began.elapsed() > HEEDED_TIME_MAX {
+            break;
+        }
+        sleep(HEEDED_POLL_EVERY).await;
+    }
+    assert!(webhook.asked() > 0, "the webhook is asked");
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_webhook_that_is_down_for_one_namespace_stops_no_other() {
     run(async |cluster| {
         let webhook = Webhook::start(Duration::ZERO).await?;
         webhook.install(cluster.admin(), "down", TROUBLED, "pods/binding").await?;
-        webhook.die();
         let scheduler = cluster.start_scheduler().await?;
+        until_asked(cluster, &webhook).await?;
+        webhook.die();
         cluster.create_pods(TROUBLED, "stuck", CROWD, &PodTemplate::small()).await?;
         // Each of them says which webhook failed, in the API server's words.
         let is_told = |message: &str| message.contains("failed calling webhook \"down.test");
@@ -65,9 +85,11 @@ async fn a_webhook_that_is_down_for_one_namespace_stops_no_other() {
 async fn a_slow_webhook_of_one_namespace_costs_the_others_little() {
     const PODS: usize = 400;
     run(async |cluster| {
-        let webhook = Webhook::start(Duration::from_secs(3)).await?;
+        let webhook = Webhook::start(Duration::ZERO).await?;
         webhook.install(cluster.admin(), "slow", TROUBLED, "pods/binding").await?;
         let _scheduler = cluster.start_scheduler().await?;
+        until_asked(cluster, &webhook).await?;
+        webhook.answer_after(Duration::from_secs(3));
         let alone = bind_many(cluster, OTHER, "alone", PODS).await?;
         cluster.create_pods(TROUBLED, "slow", 200, &PodTemplate::small()).await?;
         let beside = bind_many(cluster, OTHER, "beside", PODS).await?;
@@ -88,6 +110,7 @@ async fn a_webhook_that_turns_slow_holds_no_other_up() {
         let webhook = Webhook::start(Duration::ZERO).await?;
         webhook.install(cluster.admin(), "turns", TROUBLED, "pods/binding").await?;
         let _scheduler = cluster.start_scheduler().await?;
+        until_asked(cluster, &webhook).await?;
         // It has earned as many Bindings at a time as a namespace may have.
         bind_many(cluster, TROUBLED, "quick", PODS).await?;
         assert!(webhook.asked() >= PODS, "the webhook was asked");
@@ -140,7 +163,12 @@ async fn a_policy_that_refuses_bindings_is_named_on_the_pod() {
         let scheduler = cluster.start_scheduler().await?;
         // A new policy takes effect some time after it was written.
         let mut told = None;
-        for number in 0..60 {
+        let began = Instant::now();
+        for number in 0.. {
+            if began.elapsed() > HEEDED_TIME_MAX {
+                break;
+            }
+            sleep(HEEDED_POLL_EVERY).await;
             let name = format!("frozen-{number}");
             PodTemplate::small().create(cluster.admin(), TROUBLED, &name).await?;
             let seen = cluster
