@@ -83,7 +83,7 @@ pub fn corridor(object: &Value) -> Option<Reservable> {
         exclusive: false,
         security_domain: "".into(),
         ticket_hash: None,
-        floor_asked_max: Amount::ZERO,
+        floor_asked_max: Amount::from_whole(floor),
         floor_asked_next: None,
         not_ready: None,
         use_told: false,
