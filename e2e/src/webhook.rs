@@ -22,7 +22,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 use tokio_rustls::TlsAcceptor;
 
@@ -52,9 +52,11 @@ impl Webhook {
         let delay_ms = Arc::new(AtomicU64::new(0));
         let (counter, waits) = (asked.clone(), delay_ms.clone());
         let serving = tokio::spawn(async move {
+            // They end with the webhook.
+            let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
                 let (acceptor, counter, waits) = (acceptor.clone(), counter.clone(), waits.clone());
-                tokio::spawn(async move {
+                connections.spawn(async move {
                     let Ok(stream) = acceptor.accept(stream).await else { return };
                     let service = service_fn(move |request: http::Request<Incoming>| {
                         counter.fetch_add(1, Ordering::Relaxed);

@@ -1,7 +1,6 @@
 //! What must be the same with and without a crash.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -142,32 +141,15 @@ fn is_reading(place: &str) -> bool {
         .any(|it| place.starts_with(it))
 }
 
-/// A status is written for its readings alone at most every 30 s, jittered.
-const ROUTINE_AFTER: Duration = Duration::from_secs(20);
-
-/// Writes, without those whose number depends on time: that a periodic audit took place, a first
-/// reading that came after the write before it, and readings that are due again.
+/// Writes, without those whose number depends on time: that a periodic audit took place, and readings alone. How often
+/// those are written is the matter of `idle.rs`.
 fn count(history: &[Version]) -> usize {
-    let mut routine = 0;
-    // When readings were last written, whatever else was written since.
-    let mut read_at = None;
-    for pair in history.windows(2) {
+    let is_routine = |pair: &&[Version]| {
         let mut changes = Vec::new();
         differences("", &pair[0].object, &pair[1].object, &mut changes);
         let is_audit = changes.iter().all(|it| it.starts_with("status.lastAuditTime="));
         let only_readings = changes.iter().all(|it| told(it).is_none());
-        let is_due = |at: Instant| pair[1].seen.saturating_duration_since(at) >= ROUTINE_AFTER;
-        let is_reading_due = !has_reading(&pair[0]) || read_at.is_none_or(is_due);
-        let is_routine = is_audit || (only_readings && is_reading_due);
-        routine += usize::from(!pair[1].deleted && !changes.is_empty() && is_routine);
-        if changes.iter().any(|it| is_reading(place(it))) {
-            read_at = Some(pair[1].seen);
-        }
-    }
-    history.len() - routine
-}
-
-fn has_reading(version: &Version) -> bool {
-    let status = &version.object["status"];
-    !status["telemetry"].is_null() || !status["achievedGBs"].is_null()
+        !pair[1].deleted && !changes.is_empty() && (is_audit || only_readings)
+    };
+    history.len() - history.windows(2).filter(is_routine).count()
 }
