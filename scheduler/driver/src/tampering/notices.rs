@@ -4,10 +4,12 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use crds::TAMPERINGS_TOLD_MAX;
 use crds::annotations::EXPECTED_END;
 use jiff::Timestamp;
 use model::{ObjectKey, PodUid};
 
+use crate::tracker::key;
 use crate::wire::WirePod;
 
 /// Events that wait to be written. Of more, people are not told.
@@ -32,8 +34,8 @@ const END_UNREADABLE: &str = "corridoros.io/expectedEnd is no RFC 3339 time, as 
 
 #[derive(Debug, Default)]
 pub(crate) struct Notices {
-    /// By what was said of them.
-    unreadable_ends: HashMap<PodUid, u64>,
+    /// With what was said of their end last, and how often people were told.
+    unreadable_ends: HashMap<PodUid, (u64, u8)>,
     waiting: VecDeque<Notice>,
 }
 
@@ -57,7 +59,7 @@ impl Notices {
     }
 
     /// Looks at when a Pod of ours says that it ends.
-    pub fn look_at_end(&mut self, pod: &WirePod, key: ObjectKey, uid: &PodUid) {
+    pub fn look_at_end(&mut self, pod: &WirePod, uid: &PodUid) {
         let end = pod.metadata.annotations.as_ref().and_then(|it| it.get(EXPECTED_END));
         let unreadable = end.filter(|text| text.parse::<Timestamp>().is_err());
         let Some(text) = unreadable else {
@@ -71,8 +73,11 @@ impl Notices {
         if self.unreadable_ends.len() >= UNREADABLE_MAX {
             self.unreadable_ends.clear();
         }
-        if self.unreadable_ends.insert(uid.clone(), hasher.finish()) != Some(hasher.finish()) {
-            self.tell(Notice { pod: key, uid: uid.clone(), message: END_UNREADABLE });
+        let (said, told) = self.unreadable_ends.entry(uid.clone()).or_default();
+        if *told < TAMPERINGS_TOLD_MAX && (*told == 0 || *said != hasher.finish()) {
+            (*said, *told) = (hasher.finish(), *told + 1);
+            let pod = key(&pod.metadata);
+            self.tell(Notice { pod, uid: uid.clone(), message: END_UNREADABLE });
         }
     }
 }

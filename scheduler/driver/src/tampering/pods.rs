@@ -84,7 +84,7 @@ impl PodGuard {
             return true;
         }
         if self.deciding_since.is_some() {
-            self.notices.look_at_end(pod, key(&pod.metadata), &uid);
+            self.notices.look_at_end(pod, &uid);
         }
         let look = Look::at(pod);
         let deciding_since = self.deciding_since;
@@ -112,6 +112,10 @@ impl PodGuard {
         let (kind, message) = match found {
             None => return counts,
             Some(Found::InVain(message)) => {
+                known.told = known.told.saturating_add(1);
+                if known.told > TAMPERINGS_TOLD_MAX {
+                    return counts;
+                }
                 self.notices.tell(Notice { pod: key(&pod.metadata), uid, message });
                 return counts;
             }
