@@ -174,12 +174,14 @@ impl fmt::Display for CorridorMode {
 /// Traffic class of a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Qos {
-    /// Priority flow control: pause the sender instead of dropping. Default: false.
+    /// Priority flow control: pause the sender instead of dropping. It costs latency, which counts against
+    /// latencyBudgetNs. Default: false.
     #[serde(default)]
     pub pfc: bool,
-    /// Name of the backend's priority class, e.g. gold. Default: the backend's own.
+    /// Which paths get what a device has beyond the floors: bronze, silver, gold or platinum, lowest first.
+    /// Floors are met in every class. Default: the backend's own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 63), regex(pattern = crate::schema::NAME_PATTERN))]
+    #[schemars(extend("enum" = ["bronze", "silver", "gold", "platinum"]))]
     pub priority: Option<String>,
 }
 
@@ -196,9 +198,10 @@ pub struct Recalibration {
         extend("exclusiveMinimum" = true, "exclusiveMaximum" = true)
     )]
     pub target_ber: Option<f64>,
-    /// Name of the backend's ambient profile, e.g. lab-default. Default: the backend's own.
+    /// Surroundings to tune the path for: lab-default, cold-aisle, hot-aisle or outdoor. Default: the
+    /// backend's own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 63), regex(pattern = crate::schema::NAME_PATTERN))]
+    #[schemars(extend("enum" = ["lab-default", "cold-aisle", "hot-aisle", "outdoor"]))]
     pub ambient_profile: Option<String>,
 }
 

@@ -10,9 +10,6 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 /// JSON reader keeps exactly (2^53 − 1).
 pub const COUNT_MAX: i64 = 9_007_199_254_740_991;
 
-/// A short name of something in a backend.
-pub const NAME_PATTERN: &str = r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$";
-
 /// A Kubernetes label value; empty is allowed.
 pub const LABEL_VALUE_PATTERN: &str = r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$";
 

@@ -9,6 +9,7 @@ use crate::error::Reply;
 use crate::identity::{IdempotencyKey, Owner};
 use crate::reading;
 use crate::telemetry::{Released, Revision, TelemetryPage};
+pub use crate::traffic::{AmbientProfile, PriorityClass};
 
 /// The path itself, as asked for and as it stands.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -139,8 +140,9 @@ pub struct Qos {
     /// Priority flow control: pause the sender instead of dropping.
     #[serde(default)]
     pub pfc: bool,
+    /// Share of what a device has beyond the floors. Absent: [`PriorityClass::default`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub priority: Option<String>,
+    pub priority: Option<PriorityClass>,
 }
 
 /// How a path is kept in tune.
@@ -149,8 +151,9 @@ pub struct Recalibration {
     /// More than 0 and less than 0.5.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_ber: Option<f64>,
+    /// Surroundings to tune for. Absent: [`AmbientProfile::default`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ambient_profile: Option<String>,
+    pub ambient_profile: Option<AmbientProfile>,
 }
 
 /// Body of `POST /v1/corridors/{id}/recalibrate`. Absent fields: those of the allocation.
@@ -159,7 +162,7 @@ pub struct RecalibrationRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_ber: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ambient_profile: Option<String>,
+    pub ambient_profile: Option<AmbientProfile>,
     /// Why, for the daemon's log, e.g. `ber_drift` or `spec_change`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

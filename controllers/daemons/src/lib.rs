@@ -87,6 +87,7 @@ mod refusal;
 pub mod simulated;
 mod telemetry;
 pub mod ticket;
+mod traffic;
 
 pub use crate::client::Endpoint;
 pub use crate::error::{DaemonError, Reply};

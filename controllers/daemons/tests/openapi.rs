@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 
 use daemons::attestd::{Device, DeviceList, Measurement, Verified, VerifyRequest};
 use daemons::corrd::{
-    Corridor, CorridorChange, CorridorList, CorridorRequest, CorridorTelemetry, LambdaReading,
-    LambdaTuning, Lease, PathSpec, Qos, Recalibration, RecalibrationRequest, RecalibrationResult,
+    AmbientProfile, Corridor, CorridorChange, CorridorList, CorridorRequest, CorridorTelemetry,
+    LambdaReading, LambdaTuning, Lease, PathSpec, PriorityClass, Qos, Recalibration,
+    RecalibrationRequest, RecalibrationResult,
 };
 use daemons::memqosd::{
     BandwidthChange, Bundle, BundleList, BundleRequest, BundleSpec, BundleTelemetry, LatencyClass,
@@ -55,7 +56,7 @@ fn path() -> PathSpec {
     PathSpec {
         latency_budget_ns: Some(1),
         reach_mm: Some(1),
-        qos: Some(Qos { pfc: true, priority: Some("gold".into()) }),
+        qos: Some(Qos { pfc: true, priority: Some(PriorityClass::Gold) }),
         recalibration: Some(recalibration()),
         device_id: Some("phot-0".into()),
         ..PathSpec::default()
@@ -63,7 +64,7 @@ fn path() -> PathSpec {
 }
 
 fn recalibration() -> Recalibration {
-    Recalibration { target_ber: Some(1e-12), ambient_profile: Some("lab".into()) }
+    Recalibration { target_ber: Some(1e-12), ambient_profile: Some(AmbientProfile::LabDefault) }
 }
 
 fn memory() -> BundleSpec {
@@ -99,7 +100,7 @@ fn corrd_is_as_described() {
     compare("CorridorChange", &change);
     let ask = RecalibrationRequest {
         target_ber: Some(1e-12),
-        ambient_profile: Some("lab".into()),
+        ambient_profile: Some(AmbientProfile::LabDefault),
         reason: Some("ber_drift".into()),
     };
     compare("RecalibrationRequest", &ask);
@@ -229,7 +230,7 @@ fn routes_are_as_described() {
     for piece in source.split(".route(").skip(1) {
         let path = piece.split('"').nth(1).unwrap();
         let end = piece.find(".route").unwrap_or(piece.len());
-        if path.starts_with("/v1/") {
+        if path.starts_with("/v1/") || path.starts_with("/admin/") {
             for method in ["get", "post", "patch", "put", "delete"] {
                 if piece[..end].contains(&format!("{method}(")) {
                     served.insert(format!("{method} {path}"));
@@ -248,7 +249,7 @@ fn routes_are_as_described() {
         })
         .collect();
     assert_eq!(served, described);
-    assert_eq!(served.len(), 19);
+    assert_eq!(served.len(), 25);
 }
 
 /// Every reference leads somewhere.

@@ -67,7 +67,7 @@ fn recalibration(change: &PathChange) -> Option<RecalibrationRequest> {
     match change {
         PathChange::Recalibrate(ask) => Some(ask.clone()),
         PathChange::InPlace(change) => change.recalibration.as_ref().map(|wanted| {
-            let (target_ber, ambient_profile) = (wanted.target_ber, wanted.ambient_profile.clone());
+            let (target_ber, ambient_profile) = (wanted.target_ber, wanted.ambient_profile);
             RecalibrationRequest {
                 target_ber,
                 ambient_profile,

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use crds::CorridorSpec;
 use daemons::corrd::{
-    self, Corridor, CorridorChange, CorridorRequest, PathSpec, RecalibrationRequest,
+    self, AmbientProfile, Corridor, CorridorChange, CorridorRequest, PathSpec, PriorityClass,
+    RecalibrationRequest,
 };
 use daemons::{Owner, limits};
 
@@ -34,10 +35,30 @@ pub(super) fn validate(spec: &CorridorSpec) -> Result<(), String> {
         "lambdaNm must not name more wavelengths than there are lanes".to_owned()
     } else if target.is_some_and(|it| !(it > 0.0 && it < 0.5)) {
         "targetBer must be more than 0 and less than 0.5".to_owned()
+    } else if priority(spec).is_err() {
+        let known = PriorityClass::ALL.map(PriorityClass::as_str).join(", ");
+        format!("qos.priority must be one of {known}")
+    } else if ambient_profile(spec).is_err() {
+        let known = AmbientProfile::ALL.map(AmbientProfile::as_str).join(", ");
+        format!("recalibration.ambientProfile must be one of {known}")
     } else {
         return Ok(());
     };
     Err(format!("invalid spec: {wrong}"))
+}
+
+/// A name that corrd does not know. The schema refuses it, but an object may be older than the schema.
+#[derive(Debug)]
+struct UnknownName;
+
+fn priority(spec: &CorridorSpec) -> Result<Option<PriorityClass>, UnknownName> {
+    let asked = spec.qos.as_ref().and_then(|it| it.priority.as_deref());
+    asked.map(|name| PriorityClass::from_name(name).ok_or(UnknownName)).transpose()
+}
+
+fn ambient_profile(spec: &CorridorSpec) -> Result<Option<AmbientProfile>, UnknownName> {
+    let asked = spec.recalibration.as_ref().and_then(|it| it.ambient_profile.as_deref());
+    asked.map(|name| AmbientProfile::from_name(name).ok_or(UnknownName)).transpose()
 }
 
 pub(super) fn request(spec: &CorridorSpec, owner: &Owner, device: Option<&str>) -> CorridorRequest {
@@ -69,10 +90,12 @@ pub(super) fn request(spec: &CorridorSpec, owner: &Owner, device: Option<&str>) 
             crds::CorridorMode::Waveguide => corrd::CorridorMode::Waveguide,
             crds::CorridorMode::FreeSpace => corrd::CorridorMode::FreeSpace,
         },
-        qos: qos.as_ref().map(|it| corrd::Qos { pfc: it.pfc, priority: it.priority.clone() }),
+        qos: qos
+            .as_ref()
+            .map(|it| corrd::Qos { pfc: it.pfc, priority: priority(spec).unwrap_or_default() }),
         recalibration: recalibration.as_ref().map(|it| corrd::Recalibration {
             target_ber: it.target_ber,
-            ambient_profile: it.ambient_profile.clone(),
+            ambient_profile: ambient_profile(spec).unwrap_or_default(),
         }),
         device_id: device.map(ToOwned::to_owned),
     };
@@ -127,6 +150,29 @@ mod tests {
             lease_expires_at: Timestamp::UNIX_EPOCH,
             created_at: Timestamp::UNIX_EPOCH,
         }
+    }
+
+    /// The schema and the daemon know the same names; an object may be older than the schema.
+    #[test]
+    fn names_are_those_of_the_schema_and_an_unknown_one_is_told() {
+        use kube::CustomResourceExt as _;
+        let crd = serde_json::to_value(crds::Corridor::crd()).unwrap();
+        let spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+        let names = |field: &str| crd.pointer(&format!("{spec}{field}/enum")).cloned().unwrap();
+        let classes = PriorityClass::ALL.map(PriorityClass::as_str);
+        assert_eq!(names("/qos/properties/priority"), serde_json::json!(classes));
+        let profiles = AmbientProfile::ALL.map(AmbientProfile::as_str);
+        let schema = names("/recalibration/properties/ambientProfile");
+        assert_eq!(schema, serde_json::json!(profiles));
+
+        let mut spec = CorridorSpec::new(4, [1550], 100);
+        spec.qos = Some(crds::Qos { pfc: false, priority: Some("gold".into()) });
+        assert_eq!(validate(&spec), Ok(()));
+        let asked = request(&spec, &owner(), None).path.qos.unwrap();
+        assert_eq!(asked.priority, Some(PriorityClass::Gold));
+        spec.qos = Some(crds::Qos { pfc: false, priority: Some("banana".into()) });
+        let told = validate(&spec).unwrap_err();
+        assert!(told.ends_with("must be one of bronze, silver, gold, platinum"), "{told}");
     }
 
     #[test]

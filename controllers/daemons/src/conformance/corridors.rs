@@ -7,7 +7,10 @@ use serde_json::json;
 
 use super::probe::{Flaw, LEASE_TTL_WAITED_S, Probe, ensure};
 use super::{Check, Verdict, check};
-use crate::corrd::{Corrd, CorridorChange, PathSpec, Qos, Recalibration, RecalibrationRequest};
+use crate::corrd::{
+    AmbientProfile, Corrd, CorridorChange, PathSpec, PriorityClass, Qos, Recalibration,
+    RecalibrationRequest,
+};
 use crate::identity::Owner;
 use crate::telemetry::Released;
 
@@ -196,8 +199,9 @@ async fn floor_changed(probe: &Probe) -> Verdict {
 
 async fn qos_changed(probe: &Probe) -> Verdict {
     let corridor = probe.corridor().await?;
-    let qos = Some(Qos { pfc: true, priority: Some("gold".to_owned()) });
-    let recalibration = Some(Recalibration { target_ber: Some(1e-11), ambient_profile: None });
+    let qos = Some(Qos { pfc: true, priority: Some(PriorityClass::Gold) });
+    let ambient_profile = Some(AmbientProfile::HotAisle);
+    let recalibration = Some(Recalibration { target_ber: Some(1e-11), ambient_profile });
     let change = CorridorChange { qos, recalibration, ..CorridorChange::default() };
     let seen = probe.corrd.update(&corridor.corridor_id, &corridor.owner, &change).await?;
     let CorridorChange { qos, recalibration, .. } = change;

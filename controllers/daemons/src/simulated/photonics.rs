@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use super::noise::Noise;
 use super::records::CorridorRecord;
 use crate::corrd::{
-    CorridorMode, CorridorTelemetry, CorridorType, LambdaReading, LambdaTuning, PathSpec,
+    AmbientProfile, CorridorMode, CorridorTelemetry, CorridorType, LambdaReading, LambdaTuning,
+    PathSpec, PriorityClass,
 };
 use crate::limits::{LAMBDA_NM_MAX, LAMBDA_NM_MIN};
 use crate::refusal::{Refusal, RefusalReason};
@@ -17,6 +18,8 @@ const LIGHT_MM_PER_NS: f64 = 299.792_458;
 const ENDPOINTS_NS: f64 = 5.0;
 /// Aiming optics at both ends of a free-space path.
 const OPTICS_NS: f64 = 2.0;
+/// Buffers that hold what a paused sender has already sent.
+const PAUSE_NS: f64 = 4.0;
 /// A path whose reach is left to the daemon spans one board.
 const REACH_MM_DEFAULT: u32 = 100;
 /// What a path is tuned for when the request does not say.
@@ -60,6 +63,32 @@ fn medium(corridor_type: CorridorType) -> Medium {
             pj_per_bit: 0.6,
             nm_per_celsius: 0.02,
         },
+    }
+}
+
+/// Temperature of a device, in degrees Celsius.
+struct Ambient {
+    mean_c: f64,
+    /// Half of what lies between night and day.
+    day_c: f64,
+}
+
+fn ambient(profile: AmbientProfile) -> Ambient {
+    match profile {
+        AmbientProfile::LabDefault => Ambient { mean_c: 45.0, day_c: 6.0 },
+        AmbientProfile::ColdAisle => Ambient { mean_c: 32.0, day_c: 2.0 },
+        AmbientProfile::HotAisle => Ambient { mean_c: 58.0, day_c: 5.0 },
+        AmbientProfile::Outdoor => Ambient { mean_c: 40.0, day_c: 22.0 },
+    }
+}
+
+/// What a path may carry beyond its floor, as part of the floor.
+fn headroom_share(class: PriorityClass) -> f64 {
+    match class {
+        PriorityClass::Bronze => 0.03,
+        PriorityClass::Silver => 0.06,
+        PriorityClass::Gold => 0.12,
+        PriorityClass::Platinum => 0.24,
     }
 }
 
@@ -107,11 +136,12 @@ fn reach_mm_max(path: &PathSpec, medium: &Medium) -> u32 {
 
 /// Latency of a path as built.
 pub(super) fn latency_ns(path: &PathSpec) -> f64 {
+    let pause_ns = if path.qos.as_ref().is_some_and(|it| it.pfc) { PAUSE_NS } else { 0.0 };
     let (index, optics_ns) = match path.mode {
         CorridorMode::Waveguide => (medium(path.corridor_type).group_index, 0.0),
         CorridorMode::FreeSpace => (1.0, OPTICS_NS),
     };
-    ENDPOINTS_NS + optics_ns + f64::from(reach_mm(path)) * index / LIGHT_MM_PER_NS
+    ENDPOINTS_NS + optics_ns + pause_ns + f64::from(reach_mm(path)) * index / LIGHT_MM_PER_NS
 }
 
 /// One sample of a path.
@@ -167,6 +197,7 @@ struct Moment<'a> {
     seed: u64,
     record: &'a CorridorRecord,
     medium: Medium,
+    ambient: Ambient,
     seconds: f64,
     tuned_seconds: f64,
 }
@@ -174,9 +205,11 @@ struct Moment<'a> {
 impl<'a> Moment<'a> {
     fn of(seed: u64, record: &'a CorridorRecord, now: Timestamp) -> Self {
         let medium = medium(record.path.corridor_type);
+        let profile = record.path.recalibration.as_ref().and_then(|it| it.ambient_profile);
+        let ambient = ambient(profile.unwrap_or_default());
         let (seconds, tuned_seconds) = (now.as_duration(), record.tuned_at.as_duration());
         let (seconds, tuned_seconds) = (seconds.as_secs_f64(), tuned_seconds.as_secs_f64());
-        Self { seed, record, medium, seconds, tuned_seconds }
+        Self { seed, record, medium, ambient, seconds, tuned_seconds }
     }
 
     fn noise(&self, quantity: &str) -> Noise {
@@ -187,7 +220,9 @@ impl<'a> Moment<'a> {
     fn temp_c(&self, seconds: f64) -> f64 {
         let device = Noise::new(self.seed, self.record.device_id(), "temp");
         let day = (seconds / DAY_S + device.constant()) * std::f64::consts::TAU;
-        45.0 + 6.0 * day.sin() + 4.0 * (device.at(seconds, 120.0) - 0.5)
+        self.ambient.mean_c
+            + self.ambient.day_c * day.sin()
+            + 4.0 * (device.at(seconds, 120.0) - 0.5)
     }
 
     /// How far a wavelength has wandered since it was tuned.
@@ -224,7 +259,8 @@ impl<'a> Moment<'a> {
         let path = &self.record.path;
         let floor = f64::from(path.min_gbps);
         let line = f64::from(path.lanes) * f64::from(self.medium.gbps_per_lane);
-        let headroom = (floor * 0.06).min(line - floor).max(0.0);
+        let class = path.qos.as_ref().and_then(|it| it.priority).unwrap_or_default();
+        let headroom = (floor * headroom_share(class)).min(line - floor).max(0.0);
         let healthy = floor + headroom * (0.5 + 0.5 * self.noise("gbps").at(self.seconds, 90.0));
         let decades_too_many = (worst_ber.log10() + 8.0).max(0.0);
         milli(healthy * (1.0 - 0.15 * decades_too_many).max(0.0))
@@ -241,7 +277,7 @@ impl<'a> Moment<'a> {
     }
 
     fn pj_per_bit(&self) -> f64 {
-        let warm = self.temp_c(self.seconds) - 45.0;
+        let warm = self.temp_c(self.seconds) - ambient(AmbientProfile::default()).mean_c;
         self.medium.pj_per_bit * (1.0 + 0.008 * warm) + 0.02 * self.noise("power").constant()
     }
 

@@ -221,13 +221,8 @@ fn check_path(path: &PathSpec) -> Result<(), Refusal> {
     }
     let recalibration = path.recalibration.as_ref();
     check_target(recalibration.and_then(|it| it.target_ber))?;
-    let names = [
-        path.qos.as_ref().and_then(|qos| qos.priority.as_ref()),
-        recalibration.and_then(|it| it.ambient_profile.as_ref()),
-        path.device_id.as_ref(),
-    ];
-    if names.into_iter().flatten().any(|name| name.len() > NAME_LENGTH_MAX) {
-        return Err(malformed(format!("a name has more than {NAME_LENGTH_MAX} characters")));
+    if path.device_id.as_ref().is_some_and(|name| name.len() > NAME_LENGTH_MAX) {
+        return Err(malformed(format!("device_id has more than {NAME_LENGTH_MAX} characters")));
     }
     Ok(())
 }

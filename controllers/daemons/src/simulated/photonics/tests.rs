@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::corrd::{Qos, Recalibration};
 use crate::identity::Owner;
 use crate::simulated::records::ForcedCorridor;
 
@@ -85,15 +86,59 @@ fn a_forced_capacity_is_what_is_reported() {
     assert!((sample(1, &record, at(10)).achievable_gbps - 40.0).abs() < 1e-9);
 }
 
+fn with_qos(pfc: bool, priority: Option<PriorityClass>) -> CorridorTelemetry {
+    let qos = Some(Qos { pfc, priority });
+    sample(1, &record(PathSpec { qos, ..path() }), at(500))
+}
+
+#[test]
+fn a_higher_class_carries_more_beyond_the_floor() {
+    let carried = PriorityClass::ALL.map(|class| with_qos(false, Some(class)).achievable_gbps);
+    assert!(carried.is_sorted_by(|low, high| low < high), "{carried:?}");
+    assert!(carried[0] > f64::from(path().min_gbps), "the lowest keeps the floor");
+    let silver = with_qos(false, Some(PriorityClass::Silver));
+    assert_eq!(with_qos(false, None), silver, "silver is the default");
+}
+
+#[test]
+fn flow_control_costs_latency_and_counts_against_the_budget() {
+    let latency = |pfc| with_qos(pfc, None).latency_ns.unwrap();
+    assert!((latency(true) - latency(false) - PAUSE_NS).abs() < 1e-9);
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let budget = latency(false).ceil() as u32;
+    let tight = PathSpec { latency_budget_ns: Some(budget), ..path() };
+    assert_eq!(refusal(&tight), None);
+    let qos = Some(Qos { pfc: true, priority: None });
+    assert_eq!(refusal(&PathSpec { qos, ..tight }), Some(RefusalReason::LatencyBudget));
+}
+
+#[test]
+fn surroundings_show_in_temperature_and_energy() {
+    let of = |profile| {
+        let recalibration =
+            Some(Recalibration { target_ber: None, ambient_profile: Some(profile) });
+        sample(1, &record(PathSpec { recalibration, ..path() }), at(500))
+    };
+    let (cold, hot) = (of(AmbientProfile::ColdAisle), of(AmbientProfile::HotAisle));
+    assert!(hot.temp_c.unwrap() > cold.temp_c.unwrap() + 10.0, "{hot:?} {cold:?}");
+    assert!(hot.power_pj_per_bit > cold.power_pj_per_bit);
+    assert_eq!(of(AmbientProfile::LabDefault), sample(1, &record(path()), at(500)));
+}
+
 proptest! {
     /// Left alone, a path never falls below its floor or its target, so nothing flaps by itself.
     #[test]
     fn a_healthy_path_keeps_its_floor_and_target(
         seed: u64, lanes in 1_u32..64, share in 0.01_f64..=1.0, seconds in 0_i64..10_000_000,
+        pfc: bool, class in 0_usize..4, profile in 0_usize..4,
     ) {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let min_gbps = ((f64::from(lanes * 112) * share) as u32).max(1);
-        let path = PathSpec { lanes, min_gbps, lambda_nm: vec![1310], ..path() };
+        let qos = Some(Qos { pfc, priority: Some(PriorityClass::ALL[class]) });
+        let ambient_profile = Some(AmbientProfile::ALL[profile]);
+        let recalibration = Some(Recalibration { target_ber: None, ambient_profile });
+        let path =
+            PathSpec { lanes, min_gbps, lambda_nm: vec![1310], qos, recalibration, ..path() };
         let sample = sample(seed, &record(path), at(seconds));
         prop_assert!(!sample.is_below_floor(), "{sample:?}");
         prop_assert!(sample.ber.unwrap() < TARGET_BER_DEFAULT, "{sample:?}");

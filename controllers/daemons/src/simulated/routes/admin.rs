@@ -77,3 +77,43 @@ pub(super) async fn restart(
         Err(error) => Err(Refused(Refusal::new(RefusalReason::Unavailable, error.to_string()))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde::de::DeserializeOwned;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Each property of a schema can be read alone beside the required ones, and no other can.
+    fn compare<T: DeserializeOwned>(schema: &str, required: &Value, examples: &Value) {
+        let file: Value = serde_saphyr::from_str(include_str!("../../../openapi.yaml")).unwrap();
+        let described = &file["components"]["schemas"][schema]["properties"];
+        let names = |of: &Value| of.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
+        assert_eq!(names(described), names(examples), "{schema}");
+        for (name, example) in examples.as_object().unwrap() {
+            let mut body = required.clone();
+            body[name] = example.clone();
+            assert!(serde_json::from_value::<T>(body).is_ok(), "{schema}: {name}");
+        }
+        let mut body = required.clone();
+        body["something_else"] = json!(1);
+        assert!(serde_json::from_value::<T>(body).is_err(), "{schema}");
+    }
+
+    #[test]
+    fn bodies_are_as_described() {
+        let corridor = json!({"achievable_gbps": 40, "latency_ns": 9, "ber_drift_decades": 2, "recalibration_fails": true});
+        compare::<ForcedCorridor>("ForcedCorridor", &json!({}), &corridor);
+        let bundle = json!({"achieved_GBs": 4, "tail_p99_ms": 1});
+        compare::<ForcedBundle>("ForcedBundle", &json!({}), &bundle);
+        let device = json!({"labels": {}, "firmware": "2", "claims": {}, "pqc": true});
+        compare::<DeviceChange>("DeviceChange", &json!({}), &device);
+        let fault = json!({"kind": "slow", "route": "*", "count": 2, "delay_ms": 5});
+        compare::<FaultOrder>("FaultOrder", &json!({"kind": "garbage", "route": "*"}), &fault);
+        let restart = json!({"keep_state": true});
+        compare::<RestartOrder>("RestartOrder", &restart, &restart);
+    }
+}
