@@ -26,7 +26,12 @@ use crate::{Phase, PodUse, Schedule};
     category = "corridoros",
     printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
     printcolumn(name = "Class", type_ = "string", json_path = ".spec.latencyClass"),
-    printcolumn(name = "Bytes", type_ = "integer", json_path = ".spec.bytes"),
+    printcolumn(
+        name = "Size",
+        type_ = "string",
+        json_path = ".status.size",
+        description = "Memory that is allocated, in binary units"
+    ),
     printcolumn(
         name = "Asked",
         type_ = "integer",
@@ -63,6 +68,7 @@ use crate::{Phase, PodUse, Schedule};
         json_path = ".status.ffmHandle",
         priority = "1"
     ),
+    printcolumn(name = "Bytes", type_ = "integer", json_path = ".spec.bytes", priority = "1"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
@@ -208,6 +214,10 @@ pub struct MemoryBundleStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub ffm_handle: Option<String>,
+    /// Memory that is allocated, in binary units: 16Gi. Only people read it; spec.bytes counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 32))]
+    pub size: Option<String>,
     /// Bandwidth that the bundle achieves now, in GB/s.
     #[serde(rename = "achievedGBs", skip_serializing_if = "Option::is_none")]
     pub achieved_gbs: Option<f64>,

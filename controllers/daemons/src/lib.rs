@@ -88,6 +88,7 @@ pub mod simulated;
 mod telemetry;
 pub mod ticket;
 mod traffic;
+pub mod units;
 
 pub use crate::client::Endpoint;
 pub use crate::error::{DaemonError, Reply};

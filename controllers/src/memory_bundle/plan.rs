@@ -2,7 +2,7 @@
 
 use crds::MemoryBundleSpec;
 use daemons::memqosd::{self, Bundle, BundleRequest, BundleSpec, LatencyClass};
-use daemons::{Owner, limits};
+use daemons::{Owner, limits, units};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -18,7 +18,7 @@ pub(super) fn validate(spec: &MemoryBundleSpec) -> Result<(), String> {
     let windows = spec.schedule.iter().flat_map(|it| &it.windows);
     let mut floors = windows.map(|it| it.bandwidth_floor_gbs).chain([spec.bandwidth_floor_gbs]);
     let wrong = if !(1..=limits::BYTES_MAX).contains(&spec.bytes) {
-        format!("bytes must be 1 to {}", limits::BYTES_MAX)
+        format!("bytes must be 1 to {}", units::binary(limits::BYTES_MAX))
     } else if !floors.all(|floor| (1..=limits::FLOOR_GBS_MAX).contains(&floor)) {
         format!("bandwidthFloorGBs must be 1 to {}", limits::FLOOR_GBS_MAX)
     } else if let Some(schedule) = &spec.schedule

@@ -3,6 +3,7 @@
 use crds::condition::{self, not_ready};
 use crds::{MemoryBundleStatus, Phase, Promised};
 use daemons::memqosd::{Bundle, BundleTelemetry};
+use daemons::units;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -63,6 +64,7 @@ pub(super) fn status(
         phase: Some(phase),
         observed_generation: Some(generation),
         ffm_handle: allocation.map(|it| it.ffm_handle.clone()),
+        size: allocation.map(|it| units::binary(it.memory.bytes)),
         achieved_gbs: sample.map(|it| it.achieved_gbs).or(allocation.map(|it| it.achieved_gbs)),
         floor_gbs: allocation.map(|it| f64::from(it.memory.floor_gbs)),
         moved_pages: moved.map(|it| i64::try_from(it).unwrap_or(i64::MAX)),
@@ -79,6 +81,7 @@ pub(super) fn status_unknown(object: &crds::MemoryBundle, common: Common) -> Mem
     let old = object.status.clone().unwrap_or_default();
     MemoryBundleStatus {
         ffm_handle: old.ffm_handle,
+        size: old.size,
         achieved_gbs: old.achieved_gbs,
         floor_gbs: old.floor_gbs,
         moved_pages: old.moved_pages,
@@ -102,6 +105,7 @@ pub(super) fn drift(object: &crds::MemoryBundle, next: &MemoryBundleStatus) -> D
     if old.phase != next.phase
         || old.observed_generation != next.observed_generation
         || (next.ffm_handle.is_some() && old.ffm_handle != next.ffm_handle)
+        || (next.size.is_some() && old.size != next.size)
         || (next.floor_gbs.is_some() && old.floor_gbs != next.floor_gbs)
         || (seconds(next).is_some() && seconds(old) != seconds(next))
         || falls

@@ -16,6 +16,7 @@ use crate::simulated::config::later;
 use crate::simulated::ledger::usage::tier_index;
 use crate::simulated::memory;
 use crate::simulated::records::{BundleRecord, Change, Counters, ForcedBundle};
+use crate::units;
 
 impl Ledger {
     pub(in crate::simulated) fn plan_bundle(
@@ -228,7 +229,8 @@ fn check_not_lapsed(record: &BundleRecord) -> Result<(), Refusal> {
 /// The ranges of the contract.
 fn check_memory(memory: &BundleSpec) -> Result<(), Refusal> {
     if !(1..=BYTES_MAX).contains(&memory.bytes) {
-        return Err(malformed(format!("bytes must be 1 to {BYTES_MAX}, is {}", memory.bytes)));
+        let most = units::binary(BYTES_MAX);
+        return Err(malformed(format!("bytes must be 1 to {most}, is {}", memory.bytes)));
     }
     if !(1..=FLOOR_GBS_MAX).contains(&memory.floor_gbs) {
         let floor = memory.floor_gbs;

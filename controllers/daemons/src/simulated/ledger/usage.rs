@@ -4,6 +4,7 @@ use crate::corrd::PathSpec;
 use crate::memqosd::{BundleSpec, LatencyClass};
 use crate::refusal::{Refusal, RefusalReason};
 use crate::simulated::config::{Pools, TierPool};
+use crate::units;
 
 /// Running sums over all allocations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,12 +64,12 @@ impl Usage {
         let index = tier_index(class);
         let (TierUsage { bytes, gbs }, pool) = (self.tiers[index], pools.tiers[index]);
         let TierPool { bytes: bytes_max, gbs: gbs_max } = pool;
-        check((RefusalReason::PoolBytes, "bytes of the tier", bytes, bytes_max)).and(check((
-            RefusalReason::PoolBandwidth,
-            "GB/s of the tier",
-            gbs,
-            gbs_max,
-        )))
+        if bytes > bytes_max {
+            let (short, all) = (units::binary(bytes - bytes_max), units::binary(bytes_max));
+            let message = format!("short by {short} of {all} of the tier");
+            return Err(Refusal::new(RefusalReason::PoolBytes, message));
+        }
+        check((RefusalReason::PoolBandwidth, "GB/s of the tier", gbs, gbs_max))
     }
 }
 
