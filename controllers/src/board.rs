@@ -48,6 +48,11 @@ impl<S> Board<S> {
         self.state.read().samples.get(id).cloned()
     }
 
+    /// A reading that was asked for. One that the feed brought meanwhile is newer.
+    pub fn add(&self, id: &str, sample: S) {
+        self.state.write().samples.entry(id.to_owned()).or_insert_with(|| Arc::new(sample));
+    }
+
     pub fn upheavals(&self) -> u64 {
         self.state.read().upheavals
     }

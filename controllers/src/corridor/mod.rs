@@ -175,6 +175,10 @@ impl Kind for Corridors {
         observe::get(context, id)
     }
 
+    fn telemetry<'a>(context: &'a Context, id: &'a str) -> Reply<'a, Option<CorridorTelemetry>> {
+        observe::telemetry(context, id)
+    }
+
     fn allocate<'a>(
         context: &'a Context,
         object: &'a crds::Corridor,

@@ -1,6 +1,6 @@
 //! What a Corridor says about itself, and what corrd says about it.
 
-use daemons::corrd::{Corridor, Lease};
+use daemons::corrd::{Corridor, CorridorTelemetry, Lease};
 use daemons::{Owner, Reply};
 use jiff::Timestamp;
 
@@ -30,6 +30,16 @@ pub(super) fn get<'a>(context: &'a Context, id: &'a str) -> Reply<'a, Option<Cor
     match &context.backends.corrd {
         Some(corrd) => corrd.get(id),
         None => not_configured("get corridor"),
+    }
+}
+
+pub(super) fn telemetry<'a>(
+    context: &'a Context,
+    id: &'a str,
+) -> Reply<'a, Option<CorridorTelemetry>> {
+    match &context.backends.corrd {
+        Some(corrd) => corrd.telemetry(id),
+        None => not_configured("read corridor"),
     }
 }
 

@@ -124,6 +124,8 @@ pub(crate) trait Kind: Send + Sync + 'static {
 
     fn list<'a>(context: &'a Context, owner_prefix: &'a str) -> Reply<'a, Vec<Self::Allocation>>;
     fn get<'a>(context: &'a Context, id: &'a str) -> Reply<'a, Option<Self::Allocation>>;
+    /// One reading, taken now. `None`: there is no such allocation.
+    fn telemetry<'a>(context: &'a Context, id: &'a str) -> Reply<'a, Option<Self::Sample>>;
     fn allocate<'a>(
         context: &'a Context,
         object: &'a Self::Object,

@@ -10,6 +10,7 @@ mod calm;
 mod damping;
 mod event_budget;
 mod facts;
+mod first_reading;
 mod guard;
 mod kind;
 mod observe;

@@ -18,6 +18,7 @@ use super::apply::{Failure, apply, trouble};
 use super::calm::Calm;
 use super::event_budget::EventBudget;
 use super::facts::Facts;
+use super::first_reading;
 use super::guard::{Guard, put_right};
 use super::kind::{Allocation, Common, Drift, Health, Kind};
 use super::observe::{Found, LISTING_AGE_MAX, Listing, observe};
@@ -57,6 +58,8 @@ pub(crate) struct Memory<K: Kind> {
     pub events: EventBudget,
     /// Failed attestations that were counted.
     pub failures: Vec<attestation::Failure>,
+    /// The allocation whose first reading was asked for.
+    pub reading_asked_of: Option<String>,
 }
 
 impl<K: Kind> Default for Memory<K> {
@@ -73,6 +76,7 @@ impl<K: Kind> Default for Memory<K> {
             guard: Guard::default(),
             events: EventBudget::default(),
             failures: Vec::new(),
+            reading_asked_of: None,
         }
     }
 }
@@ -128,6 +132,7 @@ async fn step<K: Kind>(
     } else if memory.trouble.as_ref().is_some_and(|it| it.step == Step::List) {
         memory.trouble = None;
     }
+    first_reading::ask::<K>(context, &found, memory).await;
     let health = health::<K>(context, object, &found, memory, now);
     found.wish.remedy.clone_from(&health.remedy);
     let plan = plan::plan(&found.facts, &found.seen, &found.wish, now);

@@ -174,6 +174,10 @@ impl Kind for Bundles {
         observe::get(context, id)
     }
 
+    fn telemetry<'a>(context: &'a Context, id: &'a str) -> Reply<'a, Option<BundleTelemetry>> {
+        observe::telemetry(context, id)
+    }
+
     fn allocate<'a>(
         context: &'a Context,
         object: &'a crds::MemoryBundle,

@@ -1,7 +1,7 @@
 //! What a MemoryBundle says about itself, and what memqosd says about it.
 
 use daemons::corrd::Lease;
-use daemons::memqosd::Bundle;
+use daemons::memqosd::{Bundle, BundleTelemetry};
 use daemons::{Owner, Reply};
 use jiff::Timestamp;
 
@@ -31,6 +31,16 @@ pub(super) fn get<'a>(context: &'a Context, id: &'a str) -> Reply<'a, Option<Bun
     match &context.backends.memqosd {
         Some(memqosd) => memqosd.get(id),
         None => not_configured("get bundle"),
+    }
+}
+
+pub(super) fn telemetry<'a>(
+    context: &'a Context,
+    id: &'a str,
+) -> Reply<'a, Option<BundleTelemetry>> {
+    match &context.backends.memqosd {
+        Some(memqosd) => memqosd.telemetry(id),
+        None => not_configured("read bundle"),
     }
 }
 

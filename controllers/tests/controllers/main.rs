@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends at the first thing that is wrong")]
 
 mod audits;
+mod first_readings;
 mod flapping;
 mod lives;
 mod passing_time;
