@@ -35,6 +35,7 @@ operator:
 
 # Write the tables of docs/metrics.md and docs/configuration.md anew from the program.
 reference:
+    CORRIDOR_WRITE_REFERENCE=1 cargo test --package api committed
     CORRIDOR_WRITE_REFERENCE=1 cargo test --package corridor-scheduler reference::
 
 # Licences, bans and sources of dependencies (cargo install cargo-deny).

@@ -36,7 +36,7 @@ pub fn replay(args: &ReplayArgs) -> Result<(), ReplayFailed> {
         .map_err(|source| ReplayFailed::Journal { path: path(), source })?;
     let explained = args.explain.as_ref().map(|(namespace, name)| {
         let unknown = || json!({ "error": format!("no Pod {namespace}/{name} is known") });
-        replayed.explain(namespace, name).unwrap_or_else(unknown)
+        replayed.explain(namespace, name).map_or_else(unknown, |it| json!(it))
     });
     match args.output {
         OutputArg::Json => println!("{:#}", as_json(&replayed, explained.as_ref())),

@@ -16,12 +16,12 @@ const MAY_IMPORT: [(&str, &[&str]); 7] = [
     ("engine", &["model", "oracle"]),
     ("oracle", &["model"]),
     ("controllers", &["crds", "daemons", "sim"]),
-    ("driver", &["crds", "engine", "model"]),
+    ("driver", &["api", "crds", "engine", "model"]),
     // Only its tests: the scenarios know of no in-memory API.
     ("e2e", &["sim"]),
     (
         "corridor-scheduler",
-        &["controllers", "crds", "daemons", "driver", "e2e", "engine", "model", "sim"],
+        &["api", "controllers", "crds", "daemons", "driver", "e2e", "engine", "model", "sim"],
     ),
 ];
 

@@ -5,6 +5,7 @@
 //! plain state machines: [`binding`], [`duty`], [`election`], [`pulse`], [`rest`], [`tracker`], [`slots`].
 
 mod act;
+mod answers;
 mod backends;
 mod binding;
 mod births;
@@ -16,6 +17,7 @@ mod election;
 mod error;
 mod followed;
 mod health;
+mod hypothetical_pod;
 mod intake;
 mod journal;
 mod lead;

@@ -1,21 +1,16 @@
-//! Questions to the engine from outside its loop, and the answers as JSON.
+//! Questions to the engine from outside its loop.
 //!
 //! They are answered between two turns of the loop, from the state as it is then, and change nothing.
-//! Few may wait at a time: whoever asks too much is told so and delays nobody.
+//! Few may wait at a time; one more is refused, so that questions delay no Binding.
 
-use std::collections::BTreeMap;
-
-use engine::{
-    Basis, Confidence, Dominant, Engine, Estimate, Explanation, PreemptionExplained, Work,
-};
+use engine::{Engine, Work};
 use jiff::Timestamp;
 use model::ObjectKey;
-use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::answers::{estimate, explanation};
+use crate::hypothetical_pod::hypothetical_pod;
 use crate::served::Served;
-use crate::translate;
-use crate::wire::WirePod;
 
 /// Questions that wait for the loop. An answer takes a survey of all Nodes, milliseconds at most.
 const WAITING_MAX: usize = 16;
@@ -23,17 +18,14 @@ const WAITING_MAX: usize = 16;
 /// What binds waits meanwhile, so no more than that.
 const SURVEY: Work = Work { attempts_max: 1, nodes_max: 5_000 };
 
-#[derive(Debug)]
-enum Question {
-    Explain(ObjectKey),
-    When(ObjectKey),
-    WhatIf(Box<model::PodSpec>),
-}
+type Reply<A> = oneshot::Sender<Option<A>>;
 
+/// A question with the way for its answer. The answer is `None` for a Pod that is not known.
 #[derive(Debug)]
-pub(crate) struct Asked {
-    question: Question,
-    answer: oneshot::Sender<Option<Value>>,
+pub(crate) enum Asked {
+    Explain(ObjectKey, Reply<api::Explanation>),
+    When(ObjectKey, Reply<api::Estimate>),
+    WhatIf(Box<model::PodSpec>, Reply<api::Explanation>),
 }
 
 /// Asks; cheap to clone.
@@ -62,29 +54,36 @@ impl Questions {
     }
 
     /// Why the Pod is where it is.
-    pub async fn explain(&self, namespace: &str, name: &str) -> Result<Value, QuestionError> {
+    pub async fn explain(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<api::Explanation, QuestionError> {
         let pod = ObjectKey::new(namespace, name);
-        let known = self.ask(Question::Explain(pod.clone())).await?;
+        let known = self.ask(|reply| Asked::Explain(pod.clone(), reply)).await?;
         known.ok_or(QuestionError::NotFound(pod))
     }
 
     /// When the Pod could start, and what that rests on.
-    pub async fn when(&self, namespace: &str, name: &str) -> Result<Value, QuestionError> {
+    pub async fn when(&self, namespace: &str, name: &str) -> Result<api::Estimate, QuestionError> {
         let pod = ObjectKey::new(namespace, name);
-        let known = self.ask(Question::When(pod.clone())).await?;
+        let known = self.ask(|reply| Asked::When(pod.clone(), reply)).await?;
         known.ok_or(QuestionError::NotFound(pod))
     }
 
     /// Where a Pod would go that does not exist.
-    pub async fn what_if(&self, pod: &[u8]) -> Result<Value, QuestionError> {
-        let spec = hypothetical(pod, &self.served).map_err(QuestionError::BadPod)?;
-        let answer = self.ask(Question::WhatIf(Box::new(spec))).await?;
+    pub async fn what_if(&self, pod: &[u8]) -> Result<api::Explanation, QuestionError> {
+        let spec = hypothetical_pod(pod, &self.served).map_err(QuestionError::BadPod)?;
+        let answer = self.ask(|reply| Asked::WhatIf(Box::new(spec), reply)).await?;
         answer.ok_or(QuestionError::Stopped)
     }
 
-    async fn ask(&self, question: Question) -> Result<Option<Value>, QuestionError> {
-        let (answer, answered) = oneshot::channel();
-        self.sender.try_send(Asked { question, answer }).map_err(|error| match error {
+    async fn ask<A>(
+        &self,
+        question: impl FnOnce(Reply<A>) -> Asked,
+    ) -> Result<Option<A>, QuestionError> {
+        let (reply, answered) = oneshot::channel();
+        self.sender.try_send(question(reply)).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => QuestionError::Busy,
             mpsc::error::TrySendError::Closed(_) => QuestionError::Stopped,
         })?;
@@ -93,137 +92,26 @@ impl Questions {
 }
 
 impl Asked {
+    /// A requester that has gone meanwhile gets no answer.
     pub(crate) fn answer(self, engine: &Engine, now: Timestamp) {
-        let answer = match self.question {
-            Question::Explain(pod) => engine.explain(&pod).map(|it| explanation(&it)),
-            Question::When(pod) => engine.when(&pod, now.as_second()).map(|it| estimate(&it)),
-            Question::WhatIf(spec) => Some(explanation(&engine.what_if(&spec, SURVEY))),
-        };
-        // Whoever asked may have gone.
-        let _ = self.answer.send(answer);
-    }
-}
-
-/// What a Pod asks for, read as if it had just been created for this scheduler: by the profile it names, if
-/// that is one of ours.
-fn hypothetical(pod: &[u8], served: &Served) -> Result<model::PodSpec, String> {
-    let object: Value = serde_json::from_slice(pod).map_err(|error| error.to_string())?;
-    if object["spec"]["containers"].as_array().is_none_or(Vec::is_empty) {
-        return Err("spec.containers must name a container".to_owned());
-    }
-    let mut wire: WirePod = serde_json::from_value(object).map_err(|error| error.to_string())?;
-    let metadata = &mut wire.metadata;
-    metadata.namespace.get_or_insert_with(|| "default".to_owned());
-    metadata.name.get_or_insert_with(|| "what-if".to_owned());
-    metadata.uid = Some("what-if".to_owned());
-    metadata.resource_version = Some("0".to_owned());
-    metadata.deletion_timestamp = None;
-    if !served.has(&wire.spec.scheduler_name) {
-        served.first().clone_into(&mut wire.spec.scheduler_name);
-    }
-    wire.spec.node_name.clear();
-    wire.spec.scheduling_gates.clear();
-    wire.status.phase.clear();
-    let pod = translate::pod(&wire, served).ok_or("it has no identity")?;
-    Ok(model::PodSpec::clone(&pod.spec))
-}
-
-pub(crate) fn explanation(explanation: &Explanation) -> Value {
-    let nodes = &explanation.nodes;
-    let reasons: Vec<Value> = nodes
-        .reasons
-        .iter()
-        .map(|it| {
-            json!({
-                "plugin": it.plugin, "reason": it.reason, "count": it.count,
-                "examples": it.examples,
-            })
-        })
-        .collect();
-    let best: Vec<&str> = nodes.best.iter().map(model::NodeName::as_str).collect();
-    let line = explanation.line.as_ref().map(|line| {
-        json!({
-            "object": line.object.to_string(), "position": line.position, "length": line.length,
-        })
-    });
-    json!({
-        "pod": explanation.pod.to_string(),
-        "state": explanation.state,
-        "message": explanation.message,
-        "dominant": explanation.dominant.as_ref().map(dominant),
-        "nominatedNode": explanation.nominated_node.as_ref().map(model::NodeName::as_str),
-        "preemption": explanation.preemption.as_ref().map(preemption),
-        "nodes": {
-            "total": nodes.total, "lookedAt": nodes.looked_at, "feasible": nodes.feasible, "best": best, "reasons": reasons,
-        },
-        "waitingSeconds": explanation.waiting_for.as_secs(),
-        "line": line,
-        "wakesOn": explanation.wakes_on,
-    })
-}
-
-fn preemption(preemption: &PreemptionExplained) -> Value {
-    let names = |pods: &[ObjectKey]| pods.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let victims = preemption.victims.iter();
-    let victims: BTreeMap<&str, _> =
-        victims.map(|(node, pods)| (node.as_str(), names(pods))).collect();
-    json!({
-        "message": preemption.message,
-        "nodes": preemption.nodes.iter().map(model::NodeName::as_str).collect::<Vec<_>>(),
-        "victims": victims,
-    })
-}
-
-fn dominant(dominant: &Dominant) -> Value {
-    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
-    let whole = |milli: u64| milli as f64 / 1000.0;
-    json!({
-        "plugin": dominant.plugin,
-        "reason": dominant.reason,
-        "object": dominant.object.as_ref().map(ToString::to_string),
-        "needed": whole(dominant.needed_milli),
-        "free": whole(dominant.free_milli),
-        "deficit": whole(dominant.deficit_milli),
-        "unit": dominant.unit,
-    })
-}
-
-fn estimate(estimate: &Estimate) -> Value {
-    let time = |unix_s: i64| {
-        Timestamp::from_second(unix_s).map_or_else(|_| unix_s.to_string(), |at| at.to_string())
-    };
-    let basis = |basis: &Basis| match basis {
-        Basis::Fact(text) => text.clone(),
-        Basis::End { pod, end, node } => {
-            let place = node.as_ref().map(|node| format!(" on node {node}")).unwrap_or_default();
-            format!("Pod {pod}{place} ends at {} ({})", time(end.at_unix_s), end.by.name())
+        match self {
+            Self::Explain(pod, reply) => {
+                let _ = reply.send(engine.explain(&pod).map(|it| explanation(&it)));
+            }
+            Self::When(pod, reply) => {
+                let _ = reply.send(engine.when(&pod, now.as_second()).map(|it| estimate(&it)));
+            }
+            Self::WhatIf(spec, reply) => {
+                let _ = reply.send(Some(explanation(&engine.what_if(&spec, SURVEY))));
+            }
         }
-    };
-    let known = estimate.confidence != Confidence::Unknown;
-    json!({
-        "earliest": estimate.earliest_unix_s.filter(|_| known).map(time),
-        "basis": estimate.basis.iter().map(basis).collect::<Vec<_>>(),
-        "confidence": estimate.confidence.name(),
-    })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use engine::EngineConfig;
-
-    #[test]
-    fn a_hypothetical_pod_is_read_like_a_real_one() {
-        let pod = br#"{"metadata":{"namespace":"a","annotations":{
-            "corridoros.io/corridorRef":"a/c1","corridoros.io/corridorGbps":"40"}},
-            "spec":{"nodeName":"taken","containers":[{"name":"m"}]}}"#;
-        let spec = hypothetical(pod, &Served::default()).unwrap();
-        assert_eq!(spec.needs.len(), 1);
-        assert_eq!(&*spec.namespace, "a");
-        for nonsense in [&b"[]"[..], b"{}", b"", br#"{"spec":{"containers":[]}}"#, b"\xff"] {
-            assert!(hypothetical(nonsense, &Served::default()).is_err());
-        }
-    }
 
     #[tokio::test]
     async fn answers_have_the_promised_fields() {
@@ -239,7 +127,7 @@ mod tests {
             questions.explain("a", "p"),
             loops
         );
-        let answer = answer.unwrap();
+        let answer = serde_json::to_value(answer.unwrap()).unwrap();
         let fields =
             ["pod", "state", "message", "dominant", "nodes", "waitingSeconds", "line", "wakesOn"];
         for field in fields {

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use api::Failure;
 use axum::body::{Body, Bytes};
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, Path, Request, State};
@@ -14,7 +15,7 @@ use axum::routing::{MethodRouter, get, post};
 use axum::{Json, Router};
 use driver::{JournalError, QuestionError};
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::Status;
 use super::fair_pace::{FairPace, Requester};
@@ -47,6 +48,8 @@ pub(super) fn routes(status: Status) -> Router<Status> {
         .route("/api/journal", at_most(JOURNAL_PACE, get(journal)))
         .layer(DefaultBodyLimit::max(POD_BYTES_MAX))
         .layer(middleware::from_fn_with_state(status, only_the_leader))
+        // The same on every replica.
+        .route("/api/openapi.json", get(openapi))
 }
 
 /// A replica that follows sees the cluster and decides nothing: it cannot say why somebody waits.
@@ -56,8 +59,17 @@ async fn only_the_leader(State(status): State<Status>, request: Request, next: N
         Some(leader) => format!("this replica follows; ask the leader, {leader}"),
         None => "no replica is known to lead; ask again in a moment".to_owned(),
     };
-    let answer = json!({ "error": error, "leader": leader.as_deref() });
-    (StatusCode::SERVICE_UNAVAILABLE, Json(answer)).into_response()
+    let failure = Failure { error, leader: leader.as_deref().map(ToOwned::to_owned) };
+    (StatusCode::SERVICE_UNAVAILABLE, Json(failure)).into_response()
+}
+
+/// What `/api` takes and answers, for programs.
+async fn openapi() -> Json<serde_json::Value> {
+    Json(api::openapi())
+}
+
+fn failure(code: StatusCode, error: impl Into<String>) -> Response {
+    (code, Json(Failure { error: error.into(), leader: None })).into_response()
 }
 
 /// One pace for plain HTTP and HTTPS together, because what is guarded is the loop; and shared fairly by those
@@ -86,7 +98,7 @@ fn later(wait: Duration, why: &str) -> Response {
     let seconds = wait.as_millis().div_ceil(1_000).max(1);
     let error = format!("{why}; ask again in {seconds} s");
     let headers = [(header::RETRY_AFTER, seconds.to_string())];
-    (StatusCode::TOO_MANY_REQUESTS, headers, Json(json!({ "error": error }))).into_response()
+    (headers, failure(StatusCode::TOO_MANY_REQUESTS, error)).into_response()
 }
 
 async fn explain(
@@ -108,15 +120,14 @@ async fn shadow(State(status): State<Status>) -> Response {
     if let Some(book) = &status.shadow {
         return Json(book.lock().told()).into_response();
     }
-    let error = "nothing is compared here; start with --shadow SCHEDULER_NAME";
-    (StatusCode::NOT_FOUND, Json(json!({ "error": error }))).into_response()
+    failure(StatusCode::NOT_FOUND, "nothing is compared here; start with --shadow SCHEDULER_NAME")
 }
 
 async fn what_if(State(status): State<Status>, pod: Result<Bytes, BytesRejection>) -> Response {
     match pod {
         Ok(pod) => answer(status.questions.what_if(&pod).await),
         // Too large, or broken off.
-        Err(why) => (why.status(), Json(json!({ "error": why.body_text() }))).into_response(),
+        Err(why) => failure(why.status(), why.body_text()),
     }
 }
 
@@ -127,8 +138,7 @@ async fn journal(State(status): State<Status>) -> Response {
         Ok(parts) => parts,
         Err(JournalError::Busy) => return later(BUSY_FOR, "too many ask for the journal"),
         Err(error @ (JournalError::NotBegun | JournalError::Stopped)) => {
-            let answer = json!({ "error": error.to_string() });
-            return (StatusCode::SERVICE_UNAVAILABLE, Json(answer)).into_response();
+            return failure(StatusCode::SERVICE_UNAVAILABLE, error.to_string());
         }
     };
     let headers = [
@@ -139,7 +149,7 @@ async fn journal(State(status): State<Status>) -> Response {
     (headers, Body::from_stream(futures::stream::iter(parts))).into_response()
 }
 
-fn answer(outcome: Result<Value, QuestionError>) -> Response {
+fn answer(outcome: Result<impl Serialize, QuestionError>) -> Response {
     let error = match outcome {
         Ok(answer) => return Json(answer).into_response(),
         Err(error) => error,
@@ -150,5 +160,30 @@ fn answer(outcome: Result<Value, QuestionError>) -> Response {
         QuestionError::Stopped => StatusCode::SERVICE_UNAVAILABLE,
         QuestionError::BadPod(_) => StatusCode::BAD_REQUEST,
     };
-    (code, Json(json!({ "error": error.to_string() }))).into_response()
+    failure(code, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    /// The router's source is the list of what is served; the OpenAPI document has the same, but for itself.
+    #[test]
+    fn routes_are_those_of_the_openapi_document() {
+        let source = include_str!("api.rs");
+        let served: BTreeSet<String> = source
+            .split(".route(\"")
+            .skip(1)
+            .filter_map(|piece| {
+                let (path, rest) = piece.split_once('"')?;
+                let method =
+                    if rest.split(".route(").next()?.contains("post(") { "post" } else { "get" };
+                path.starts_with("/api/").then(|| format!("{method} {path}"))
+            })
+            .filter(|it| it != "get /api/openapi.json")
+            .collect();
+        let described: BTreeSet<String> =
+            api::ROUTES.iter().map(|it| format!("{} {}", it.method, it.path)).collect();
+        assert_eq!(served, described);
+    }
 }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use api::Failure;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{self, Next};
@@ -14,7 +15,6 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use kube::Client;
 use parking_lot::Mutex;
-use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -206,5 +206,5 @@ fn allowed_user(verdict: Verdict, action: Action<'_>) -> Result<Arc<User>, Box<R
 }
 
 fn said(code: StatusCode, why: &str) -> Response {
-    (code, Json(json!({ "error": why }))).into_response()
+    (code, Json(Failure { error: why.to_owned(), leader: None })).into_response()
 }

@@ -7,13 +7,13 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use api::Failure;
 use axum::Json;
 use axum::extract::Request;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
 
 use super::access::OPEN_PATHS;
 
@@ -126,7 +126,7 @@ impl IntoResponse for Refusal {
                 (StatusCode::FORBIDDEN, error)
             }
         };
-        (code, Json(json!({ "error": error }))).into_response()
+        (code, Json(Failure { error, leader: None })).into_response()
     }
 }
 

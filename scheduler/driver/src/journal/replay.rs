@@ -82,9 +82,9 @@ impl fmt::Display for Divergence {
 
 impl Replayed {
     /// Why a Pod is where it is when the journal ends.
-    pub fn explain(&self, namespace: &str, name: &str) -> Option<Value> {
+    pub fn explain(&self, namespace: &str, name: &str) -> Option<api::Explanation> {
         let pod = model::ObjectKey::new(namespace, name);
-        self.engine.explain(&pod).map(|it| crate::questions::explanation(&it))
+        self.engine.explain(&pod).map(|it| crate::answers::explanation(&it))
     }
 
     fn count(&mut self, call: &Call, out: &Outcome) {

@@ -6,7 +6,6 @@ use engine::{NodeOpinion, Opinion};
 use jiff::Timestamp;
 use model::ObjectKey;
 use prometheus::{Gauge, IntCounterVec, Opts, Registry};
-use serde_json::{Value, json};
 use tracing::info;
 
 use super::verdict::{Reason, Theirs};
@@ -21,7 +20,7 @@ const NODES_NAMED_MAX: usize = 16;
 pub struct ShadowBook {
     scheduler_name: String,
     counts: BTreeMap<Reason, u64>,
-    disagreements: VecDeque<Value>,
+    disagreements: VecDeque<api::Disagreement>,
     dropped: u64,
     since: Timestamp,
     total: IntCounterVec,
@@ -75,13 +74,13 @@ impl ShadowBook {
             self.disagreements.pop_front();
             self.dropped += 1;
         }
-        self.disagreements.push_back(json!({
-            "pod": pod.to_string(),
-            "at": wall_clock().to_string(),
-            "reason": reason.label(),
-            "ours": our_side(ours),
-            "theirs": their_side(theirs, on_theirs),
-        }));
+        self.disagreements.push_back(api::Disagreement {
+            pod: pod.to_string(),
+            at: wall_clock().to_string(),
+            reason: reason.label().to_owned(),
+            ours: our_side(ours),
+            theirs: their_side(theirs, on_theirs),
+        });
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a share, not an account")]
@@ -95,20 +94,17 @@ impl ShadowBook {
     }
 
     /// `/api/shadow`.
-    pub fn told(&self) -> Value {
-        let by_reason: BTreeMap<&str, u64> = Reason::ALL
-            .iter()
-            .map(|it| (it.label(), self.counts.get(it).copied().unwrap_or(0)))
-            .collect();
-        json!({
-            "schedulerName": self.scheduler_name,
-            "since": self.since.to_string(),
-            "compared": self.counts.values().sum::<u64>(),
-            "agreement": self.agreement(),
-            "byReason": by_reason,
-            "disagreements": self.disagreements,
-            "disagreementsDropped": self.dropped,
-        })
+    pub fn told(&self) -> api::Shadow {
+        let count = |it: &Reason| self.counts.get(it).copied().unwrap_or(0);
+        api::Shadow {
+            scheduler_name: self.scheduler_name.clone(),
+            since: self.since.to_string(),
+            compared: self.counts.values().sum(),
+            agreement: self.agreement(),
+            by_reason: Reason::ALL.iter().map(|it| (it.label().to_owned(), count(it))).collect(),
+            disagreements: self.disagreements.iter().cloned().collect(),
+            disagreements_dropped: self.dropped,
+        }
     }
 }
 
@@ -116,43 +112,45 @@ fn result(reason: Reason) -> &'static str {
     if reason.agrees() { "agree" } else { "disagree" }
 }
 
-fn our_side(ours: &Opinion) -> Value {
+fn our_side(ours: &Opinion) -> api::OurDecision {
     match ours {
-        Opinion::Place { best, total, feasible } => {
-            let named: Vec<&str> =
-                best.iter().take(NODES_NAMED_MAX).map(model::NodeName::as_str).collect();
-            json!({"nodes": named, "equallyGood": best.len(), "score": total, "feasible": feasible})
-        }
-        Opinion::Hold { message, .. } => json!({"message": message}),
+        Opinion::Place { best, total, feasible } => api::OurDecision::Place {
+            nodes: best.iter().take(NODES_NAMED_MAX).map(ToString::to_string).collect(),
+            equally_good: best.len(),
+            score: *total,
+            feasible: *feasible,
+        },
+        Opinion::Hold { message, .. } => api::OurDecision::Hold { message: message.clone() },
     }
 }
 
 /// What it did, and what we think of that.
-fn their_side(theirs: &Theirs<'_>, on_theirs: &NodeOpinion) -> Value {
-    match theirs {
-        Theirs::Held(message) => json!({"message": message}),
-        Theirs::Placed(node) => {
-            let mut side = json!({"node": node.as_str()});
-            match on_theirs {
-                NodeOpinion::Feasible { total } => side["scoreHere"] = json!(total),
-                NodeOpinion::Rejected { reasons } => side["rejectedHere"] = json!(reasons),
-                NodeOpinion::Unknown => {}
-            }
-            side
+fn their_side(theirs: &Theirs<'_>, on_theirs: &NodeOpinion) -> api::TheirDecision {
+    let node = match theirs {
+        Theirs::Held(message) => {
+            return api::TheirDecision::Held { message: (*message).to_owned() };
         }
-    }
+        Theirs::Placed(node) => node.to_string(),
+    };
+    let (score_here, rejected_here) = match on_theirs {
+        NodeOpinion::Feasible { total } => (*total, None),
+        NodeOpinion::Rejected { reasons } => (None, Some(reasons.clone())),
+        NodeOpinion::Unknown => (None, None),
+    };
+    api::TheirDecision::Placed { node, score_here, rejected_here }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use model::NodeName;
+    use serde_json::json;
 
     #[test]
     fn agreement_is_counted_and_each_disagreement_is_kept_with_both_sides() {
         let registry = Registry::new();
         let mut book = ShadowBook::new("default-scheduler", &registry).unwrap();
-        assert_eq!(book.told()["agreement"], Value::Null);
+        assert_eq!(book.told().agreement, None);
         let node = NodeName::new("n1");
         let theirs = Theirs::Placed(&node);
         let best = [NodeName::new("n2")].into();
@@ -161,7 +159,7 @@ mod tests {
         let key = ObjectKey::new("a", "p");
         book.enter(&key, Reason::BestNode, &ours, &on, &theirs);
         book.enter(&key, Reason::NotBest, &ours, &on, &theirs);
-        let told = book.told();
+        let told = serde_json::to_value(book.told()).unwrap();
         assert_eq!((&told["compared"], &told["agreement"]), (&json!(2), &json!(0.5)));
         let kept = &told["disagreements"][0];
         assert_eq!((&kept["ours"]["score"], &kept["theirs"]["scoreHere"]), (&json!(7), &json!(5)));
@@ -169,7 +167,6 @@ mod tests {
             book.enter(&key, Reason::NotBest, &ours, &on, &theirs);
         }
         let told = book.told();
-        assert_eq!(told["disagreements"].as_array().unwrap().len(), KEPT_MAX);
-        assert_eq!(told["disagreementsDropped"], 1);
+        assert_eq!((told.disagreements.len(), told.disagreements_dropped), (KEPT_MAX, 1));
     }
 }
