@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::{Grant, Granted, Need, NodeName, Pod, PodSpec, PodUid, Reservable};
-use oracle::{Plugin, Preemption};
+use rules::{Plugin, Preemption};
 
 use crate::decision::Bind;
 use crate::engine::Engine;

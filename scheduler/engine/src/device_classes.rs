@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use oracle::Reason;
+use rules::Reason;
 
 use crate::engine::Engine;
 use crate::nodes_rejection::NodesRejection;

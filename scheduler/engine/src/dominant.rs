@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{NodeName, ObjectRef, Shape};
-use oracle::Reason;
+use rules::Reason;
 
 use crate::engine::Engine;
 use crate::explain::BINDER;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use model::{Amount, Instant, ObjectKind, ObjectRef, PodUid};
-use oracle::Cluster;
+use rules::Cluster;
 
 use crate::closed::ClosedNodes;
 use crate::decision::{Held, Poll, Report, Work};

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use model::{Assignment, NodeName, ObjectKey, ObjectRef, PodSpec, PodUid};
-use oracle::Preemption;
+use rules::Preemption;
 
 use crate::decision::Work;
 use crate::dominant::{Dominant, dominant};

@@ -77,14 +77,14 @@ pub use explain::{
 pub use line::Bypass;
 pub use objects::BACKEND_FRESH_FOR;
 pub use opinion::{Candidate, NodeOpinion, Opinion};
-/// The arguments of kube-scheduler's plugins, which a configuration can change.
-pub use oracle::{
-    DefaultSpread, Plugin, ResourceWeight, Rules, ScoringStrategy, ShapePoint, SwitchedOff, Weights,
-};
 pub use placing::CacheLimit;
 pub use profile::{Profile, Profiles};
 pub use rejection::{Cause, Class, NodesRejection, ObjectRejection, ReasonCount, Rejection};
 pub use reports::EventQueue;
+/// The arguments of kube-scheduler's plugins, which a configuration can change.
+pub use rules::{
+    DefaultSpread, Plugin, ResourceWeight, Rules, ScoringStrategy, ShapePoint, SwitchedOff, Weights,
+};
 pub use snapshot::Snapshot;
 pub use stats::Stats;
 pub use tally::{InVain, Queue, QueuedBy, Tally, Tries};

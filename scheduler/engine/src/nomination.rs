@@ -187,7 +187,7 @@ impl Engine {
             self.cluster.pods_on(&nomination.place.node).filter(is_leaving).collect();
         let (kind, rules) = (record.kind(), self.rules_of(&record.pod.spec.profile));
         let asking = self.asking(&kind);
-        oracle::filter_without(rules, &self.cluster, &asking, node, &leaving).is_empty()
+        rules::filter_without(rules, &self.cluster, &asking, node, &leaving).is_empty()
     }
 
     /// To be called after every change of the cluster. Pods that ask something of the Pods on other Nodes are asked

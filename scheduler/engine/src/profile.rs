@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use model::{FailurePolicy, PodUid};
-use oracle::Rules;
+use rules::Rules;
 
 use crate::engine::{Engine, EngineConfig};
 use crate::record::{Record, Stage};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use model::{Amount, FailurePolicy, Hold, NodeName, NotReady, ObjectKey, ObjectRef, Phase};
-use oracle::Reason;
+use rules::Reason;
 
 pub use crate::nodes_rejection::{NodesRejection, ReasonCount};
 

@@ -1,7 +1,7 @@
 //! Where a Pod is, and how it gets from one place to another.
 
 use model::{Need, ObjectRef, PodUid};
-use oracle::{Chances, Prospect};
+use rules::{Chances, Prospect};
 
 use crate::engine::Engine;
 use crate::line::WakeAside;

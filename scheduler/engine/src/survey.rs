@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{ClusterPod, NodeName, PodSpec, PodUid, Reach, Reservable};
-use oracle::{
-    Decision, Placement, Preemption, Reason, decide_among, fits_somewhere, preempt_after,
-};
+use rules::{Decision, Placement, Preemption, Reason, decide_among, fits_somewhere, preempt_after};
 
 use crate::engine::Engine;
 use crate::placing::{Choice, KindKey, View, WhyNowhere};
@@ -67,7 +65,7 @@ impl Engine {
         let promised = kind.nominated.as_ref().and_then(|(node, _)| self.cluster.nodes.get(node));
         if let Some(node) = promised {
             let asking = self.asking(kind);
-            if oracle::filter(rules, &self.cluster, &asking, node).is_empty() {
+            if rules::filter(rules, &self.cluster, &asking, node).is_empty() {
                 return Some(Ok(node.node.name.clone()));
             }
         }

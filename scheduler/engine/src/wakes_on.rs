@@ -3,7 +3,7 @@
 use std::fmt;
 
 use model::{Amount, ObjectRef, Shape};
-use oracle::Reason;
+use rules::Reason;
 
 use crate::rejection::{Cause, NodesRejection, ObjectRejection, Rejection};
 use crate::units::Unit;

@@ -6,7 +6,7 @@
 use model::{
     Amount, ClusterNode, ClusterPod, DeclaredEnd, NodeName, ObjectKey, ObjectRef, Reservable,
 };
-use oracle::{Reason, Rules, filter_without};
+use rules::{Reason, Rules, filter_without};
 
 use crate::engine::Engine;
 use crate::line::{Line, Rank};

@@ -1,4 +1,4 @@
-//! The words that the engine and the oracle share.
+//! The words that the engine and the plain rules share.
 //!
 //! Everything here is plain data and pure functions: no clock, no I/O, no
 //! Kubernetes client. The driver parses API objects into these types once, at

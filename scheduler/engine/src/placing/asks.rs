@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::{HostPort, Resources, Shape, is_extended_resource, is_scalar_resource};
-use oracle::{Plugin, ResourceUse, Rules, ScoringStrategy, fit_score};
+use rules::{Plugin, ResourceUse, Rules, ScoringStrategy, fit_score};
 
 use super::balance::{balance, balanced_score};
 use super::quick::Quick;
@@ -251,7 +251,7 @@ impl FitScore {
         if weighed == 0 { 0 } else { sum / weighed }
     }
 
-    /// By the oracle's formula, for settings that few have.
+    /// By the plain rules' formula, for settings that few have.
     fn plain(&self, row: &Row, extras: &Extras) -> i64 {
         let names = self.strategy.resources().iter().map(|it| &it.resource);
         let uses = uses(row, extras, names, &self.asked, Sums::WithDefaults);
@@ -269,7 +269,7 @@ impl BalancedScore {
             return balanced_score(row.balance, balance(row.allocatable, with_pod));
         };
         let uses = uses(row, extras, resources.iter(), &self.asked, Sums::AsRequested);
-        oracle::balanced_score(&uses)
+        rules::balanced_score(&uses)
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use model::{ClusterPod, LabelSelector, PodDisruptionBudget};
-use oracle::protects;
+use rules::protects;
 
 /// A budget that is another than it was.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! How much is remembered, and what is forgotten when it becomes too much. What is forgotten is found out again when it is
 //! asked for: it costs time, and changes no decision.
 
-use oracle::Cluster;
+use rules::Cluster;
 use serde::{Deserialize, Serialize};
 
 use super::Placing;

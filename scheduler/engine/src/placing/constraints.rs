@@ -1,7 +1,7 @@
 //! What a kind of Pod wants of the Pods around it, as running sums over places.
 
 use model::{ClusterPod, LabelSelector, SelectorError, WhenUnsatisfiable};
-use oracle::{Cluster, Constraint, Plugin, Reason, Rules, own_term_means, placed_term_means};
+use rules::{Cluster, Constraint, Plugin, Reason, Rules, own_term_means, placed_term_means};
 
 use super::Ground;
 use super::carried::{Carried, TermId, TermsAt};
@@ -84,7 +84,7 @@ impl Constraints {
             it.spread = hard_spread(rules, cluster, pod, ground)?;
         }
         if rules.scores_by(Plugin::PodTopologySpread) {
-            it.needs_every_key = oracle::score_needs_every_key(rules, pod);
+            it.needs_every_key = rules::score_needs_every_key(rules, pod);
             it.soft_spread = soft_spread(rules, cluster, pod, ground, it.needs_every_key)?;
         }
         if rules.scores_by(Plugin::InterPodAffinity) {
@@ -287,12 +287,12 @@ fn hard_spread(
     pod: &ClusterPod,
     ground: &mut Ground,
 ) -> Result<Vec<HardSpread>, SelectorError> {
-    let all = oracle::constraints(rules, cluster, pod, WhenUnsatisfiable::DoNotSchedule)?;
+    let all = rules::constraints(rules, cluster, pod, WhenUnsatisfiable::DoNotSchedule)?;
     let mut spread = Vec::new();
     for constraint in &all {
         let mut count = counted(constraint, cluster, pod, ground);
         count.only(cluster, ground, |node| {
-            oracle::has_every_key(node, &all) && constraint.includes(pod, node)
+            rules::has_every_key(node, &all) && constraint.includes(pod, node)
         });
         spread.push(HardSpread {
             count,
@@ -312,7 +312,7 @@ fn soft_spread(
     ground: &mut Ground,
     needs_every_key: bool,
 ) -> Result<Vec<SoftSpread>, SelectorError> {
-    let all = oracle::constraints(rules, cluster, pod, WhenUnsatisfiable::ScheduleAnyway)?;
+    let all = rules::constraints(rules, cluster, pod, WhenUnsatisfiable::ScheduleAnyway)?;
     let mut spread = Vec::new();
     for constraint in &all {
         let mut count = counted(constraint, cluster, pod, ground);
@@ -323,7 +323,7 @@ fn soft_spread(
             // Its places are told apart by their sums, however few Nodes they have.
             count.is_of_nodes = false;
             count.only(cluster, ground, |node| {
-                let counts = !needs_every_key || oracle::has_every_key(node, &all);
+                let counts = !needs_every_key || rules::has_every_key(node, &all);
                 counts && constraint.includes(pod, node)
             });
         }

@@ -1,7 +1,7 @@
 //! Who wins, when Nodes differ in more than what each has by itself: scores that are compared over all Nodes
 //! that compete.
 
-use oracle::{Plugin, Rules};
+use rules::{Plugin, Rules};
 
 use super::Ground;
 use super::kinds::Kind;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::ClusterNode;
-use oracle::Cluster;
+use rules::Cluster;
 
 use super::Ground;
 use super::counters::{Counted, CounterId};

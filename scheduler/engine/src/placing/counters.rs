@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use model::{ClusterPod, LabelSelector, PodAffinityTerm, Shape};
-use oracle::{Cluster, own_term_means};
+use rules::{Cluster, own_term_means};
 
 use super::FixedMap;
 use super::carried::{Carried, CarriedTerms, TermId, carried_by};

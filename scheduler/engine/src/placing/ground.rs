@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{ClusterPod, LabelSelector, NodeName};
-use oracle::Cluster;
+use rules::Cluster;
 
 use super::budgets::BudgetLog;
 use super::counters::{Counted, CounterId, Counters};

@@ -114,7 +114,7 @@ impl Images {
             && on_node.is_some_and(|images| images.iter().any(|it| it.names.contains(name)))
     }
 
-    /// The size of the image, times the share of all Nodes that have it. As the oracle does it, the
+    /// The size of the image, times the share of all Nodes that have it. As the plain rules do it, the
     /// first Node by name says how large it is.
     #[expect(
         clippy::cast_precision_loss,

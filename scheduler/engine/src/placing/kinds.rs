@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::{ClusterPod, NodeSelector, Reach, Shape};
-use oracle::{Plugin, Rules};
+use rules::{Plugin, Rules};
 
 use super::FixedMap;
 use super::Ground;
@@ -88,7 +88,7 @@ pub(super) struct Kinds {
 #[derive(Debug)]
 struct Known {
     key: KindKey,
-    /// `None`: only the oracle knows what to make of it.
+    /// `None`: only the plain rules know what to make of it.
     kind: Option<Kind>,
 }
 

@@ -1,6 +1,6 @@
 //! What preemption would cost on each Node, so that one of the cheapest is found without a look at all of them.
 
-use oracle::Loss;
+use rules::Loss;
 
 use super::rows::Slot;
 use crate::rng::Rng;

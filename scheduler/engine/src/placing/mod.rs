@@ -1,6 +1,6 @@
 //! Where a Pod goes, found in as few steps as its kind allows.
 //!
-//! The oracle looks at every Node and every Pod for each decision. Here, what it would find is kept:
+//! The plain rules look at every Node and every Pod for each decision. Here, what it would find is kept:
 //!
 //! ```text
 //!   rows       a Node's resources and what Pods take of them         ┐
@@ -17,8 +17,8 @@
 //!   contest    scores that are compared over all Nodes that compete
 //! ```
 //!
-//! It answers as the oracle does, Node by Node and score by score (`tests/placing.rs`); of what it does not
-//! know how to keep, it says so, and the oracle is asked.
+//! It answers as the plain rules do, Node by Node and score by score (`tests/placing.rs`); of what it does not
+//! know how to keep, it says so, and the plain rules are asked.
 
 mod asks;
 mod balance;
@@ -52,7 +52,7 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use model::{ClusterNode, NodeName, NodeSelector, PodDisruptionBudget, Shape};
-use oracle::{Cluster, Plugin, Rules};
+use rules::{Cluster, Plugin, Rules};
 
 use self::contest::{Arena, Entrant};
 use self::ground::Ground;
@@ -87,7 +87,7 @@ pub(crate) enum Choice {
     /// One of the best.
     On(NodeName),
     Nowhere,
-    /// Only the oracle can tell.
+    /// Only the plain rules can tell.
     Unknown,
 }
 
@@ -182,7 +182,7 @@ impl Placing {
             }
             let nodes = named.filter_map(|name| view.cluster.nodes.get(name));
             let takes_it = |node: &&ClusterNode| {
-                oracle::filter(view.rules, view.cluster, &pod, node).is_empty()
+                rules::filter(view.rules, view.cluster, &pod, node).is_empty()
             };
             let mut feasible = nodes.filter(takes_it).map(|node| &node.node.name);
             let Some(first) = feasible.next() else { return Choice::Unknown };
@@ -202,7 +202,7 @@ impl Placing {
     }
 
     /// The kind, with everything that questions about single Nodes depend on as of now. `None`: only the
-    /// oracle can tell.
+    /// plain rules can tell.
     fn ready(&mut self, view: View<'_>, key: &KindKey) -> Option<KindId> {
         self.tidy(view.cluster);
         if view.cluster.nodes.is_empty() {
@@ -238,7 +238,7 @@ impl Placing {
         Some(())
     }
 
-    /// Everything that the kind depends on is as of now. False: only the oracle can tell.
+    /// Everything that the kind depends on is as of now. False: only the plain rules can tell.
     fn catch_up(&mut self, id: KindId, view: View<'_>) -> bool {
         let Self { ground, statics, kinds, questions, .. } = self;
         let Some(kind) = kinds.get_mut(id) else { return false };

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{NodeName, PreemptionPolicy};
-use oracle::{Loss, Reason, Refusal, candidates, nodes_available};
+use rules::{Loss, Reason, Refusal, candidates, nodes_available};
 
 use super::FixedMap;
 use super::kinds::Kind;
@@ -68,7 +68,7 @@ const ANSWER_BYTES: usize = size_of::<Answer>() + 2 * size_of::<Reason>();
 const ANSWERS_MAX: usize = 1 << 12;
 
 impl Outlook {
-    /// `None`: only the oracle can tell.
+    /// `None`: only the plain rules can tell.
     pub fn new(kind: &Kind, basis: Basis<'_>) -> Option<Self> {
         let ground = basis.ground;
         let places = ground.rows.len();
@@ -129,7 +129,7 @@ impl Outlook {
         basis: Basis<'_>,
         slots: impl Iterator<Item = Slot>,
     ) -> Option<()> {
-        let mut for_oracle: BTreeMap<NodeName, (Slot, Vec<Reason>)> = BTreeMap::new();
+        let mut for_plain_rules: BTreeMap<NodeName, (Slot, Vec<Reason>)> = BTreeMap::new();
         let asks_for_room = kind.constraints.are_soft() && kind.asks.look_at_rows_only();
         let mut classes: FixedMap<RoomClass, u16> = FixedMap::default();
         let mut last: Option<(RoomClass, u16)> = None;
@@ -157,16 +157,16 @@ impl Outlook {
                 Some((outcome, loss)) => {
                     self.write(slot, Told { reasons, outcome }, loss)?;
                 }
-                None => drop(for_oracle.insert(name.clone(), (slot, reasons))),
+                None => drop(for_plain_rules.insert(name.clone(), (slot, reasons))),
             }
         }
-        if for_oracle.is_empty() {
+        if for_plain_rules.is_empty() {
             return Some(());
         }
         let view = basis.view;
         let (mut found, mut refusals) =
-            candidates(view.rules, view.cluster, &kind.pod, for_oracle.keys())?;
-        for (name, (slot, reasons)) in for_oracle {
+            candidates(view.rules, view.cluster, &kind.pod, for_plain_rules.keys())?;
+        for (name, (slot, reasons)) in for_plain_rules {
             let found = found.remove(&name).ok_or_else(|| refusals.remove(&name));
             let (outcome, loss) = match found {
                 Ok(candidate) => (Outcome::Possible, Some(candidate.loss)),
@@ -362,7 +362,7 @@ impl Kind {
         }
     }
 
-    /// The same with a look at them. `None`: only the oracle can tell.
+    /// The same with a look at them. `None`: only the plain rules can tell.
     pub fn outcome(
         &self,
         slot: Slot,

@@ -59,7 +59,7 @@ impl Quick {
 }
 
 /// How even the use is with what would be taken. The quick way is off by a few units in the last place: where that
-/// could matter, the oracle's formula decides.
+/// could matter, the plain rules' formula decides.
 #[expect(clippy::cast_precision_loss, reason = "kube-scheduler computes in doubles too")]
 #[inline]
 fn evenness(row: &Row, taken: [i64; 3]) -> i64 {
@@ -121,7 +121,7 @@ mod tests {
         }
 
         #[test]
-        fn evenness_is_that_of_the_oracle(
+        fn evenness_is_that_of_the_plain_rules(
             allocatable in prop::array::uniform3(prop_oneof![1..2000_i64, 1..ORDINARY_MAX]),
             held in prop::array::uniform3(prop_oneof![0..2000_i64, 0..ORDINARY_MAX]),
             taken in prop::array::uniform3(prop_oneof![0..50_i64, 0..ORDINARY_MAX]),

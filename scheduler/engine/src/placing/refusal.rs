@@ -1,7 +1,7 @@
 //! Why a kind of Pod fits nowhere, and who would have to go so that it does.
 
 use model::{ClusterPod, NodeName, NodeSelector, PodUid, PreemptionPolicy};
-use oracle::{Candidate, Ineligible, Reason, candidates, has_leaving_victims};
+use rules::{Candidate, Ineligible, Reason, candidates, has_leaving_victims};
 
 use super::kinds::{Kind, KindId, KindKey};
 use super::outlook::{Outcome, Outlook, Told, outcome_of};
@@ -41,7 +41,7 @@ pub(crate) enum Chance {
 
 impl Placing {
     /// To be asked after `choose` has found nothing, of a Pod that was promised a Node and does not fit there, or of
-    /// any of its kind that was promised nothing. `None`: only the oracle can tell.
+    /// any of its kind that was promised nothing. `None`: only the plain rules can tell.
     pub fn why_nowhere(
         &mut self,
         view: View<'_>,
@@ -104,7 +104,7 @@ impl Placing {
     }
 
     /// What the Node that the Pod was promised says to this very Pod: its own promise is not in its way. `None`: only
-    /// the oracle can tell.
+    /// the plain rules can tell.
     fn on_promised(&self, id: KindId, view: View<'_>, pod: &ClusterPod) -> Option<Promised> {
         let kind = self.kinds.get(id)?;
         let required = pod.node_affinity.required.as_ref();
@@ -118,11 +118,11 @@ impl Placing {
             return Some(Promised::Gone);
         };
         let slot = self.ground.rows.slot_of(name)?;
-        let reasons = oracle::filter(view.rules, view.cluster, pod, node);
+        let reasons = rules::filter(view.rules, view.cluster, pod, node);
         let is_hopeless = reasons.iter().any(Reason::is_unresolvable);
         let waits = !is_hopeless && has_leaving_victims(view.cluster, pod, name);
         let found = if is_hopeless {
-            Err(oracle::Refusal::NotHelpful)
+            Err(rules::Refusal::NotHelpful)
         } else {
             let one = std::iter::once(name);
             let (mut found, mut refused) = candidates(view.rules, view.cluster, pod, one)?;
@@ -132,7 +132,7 @@ impl Placing {
         Some(Promised::There(Own { slot, waits, reasons, found }))
     }
 
-    /// What one Node is to the kind. `None`: only the oracle can tell.
+    /// What one Node is to the kind. `None`: only the plain rules can tell.
     pub fn chance_on(&mut self, view: View<'_>, key: &KindKey, node: &NodeName) -> Option<Chance> {
         if let Some(mut named) = few_named(view.rules, key) {
             return (!named.any(|it| it == node)).then_some(Chance::None);
@@ -194,7 +194,7 @@ impl Chance {
 }
 
 impl Kind {
-    /// What one Node says. `None`: only the oracle can tell.
+    /// What one Node says. `None`: only the plain rules can tell.
     fn told(&self, slot: Slot, basis: Basis<'_>) -> Option<Told> {
         let mut reasons = Vec::new();
         self.reasons(slot, basis, &mut reasons);
@@ -216,7 +216,7 @@ impl Kind {
         Some(WhyNowhere { reasons: outlook.reasons(&basis.ground.rows), preemption })
     }
 
-    /// The smallest loss, or why there is no way. `None`: only the oracle can tell.
+    /// The smallest loss, or why there is no way. `None`: only the plain rules can tell.
     fn remedy(
         &self,
         outlook: &Outlook,
@@ -254,11 +254,7 @@ impl Kind {
         Some((basis.ground.rows.name(slot)?.clone(), candidate.victims))
     }
 
-    fn candidate(
-        &self,
-        slot: Slot,
-        basis: Basis<'_>,
-    ) -> Option<Result<Candidate, oracle::Refusal>> {
+    fn candidate(&self, slot: Slot, basis: Basis<'_>) -> Option<Result<Candidate, rules::Refusal>> {
         let by_room = self.victims_by_room(slot, basis).map(|it| it.map(Candidate::from));
         by_room.or_else(|| {
             let node = basis.ground.rows.name(slot)?;
@@ -292,5 +288,5 @@ pub(super) struct Own {
     /// For those to leave whom it has sent away.
     waits: bool,
     pub reasons: Vec<Reason>,
-    pub found: Result<Candidate, oracle::Refusal>,
+    pub found: Result<Candidate, rules::Refusal>,
 }

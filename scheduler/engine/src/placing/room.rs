@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use model::ClusterPod;
-use oracle::{Reason, Rehearsal, Victims, victims_by};
+use rules::{Reason, Rehearsal, Victims, victims_by};
 
 use super::asks::{Asks, Missing};
 use super::kinds::Kind;
@@ -21,7 +21,7 @@ impl Kind {
         let Some(room) = self.room_on(slot, basis) else {
             let node = ground.rows.name(slot).and_then(|name| view.cluster.nodes.get(name));
             if let Some(node) = node {
-                reasons.extend(oracle::filter(view.rules, view.cluster, &self.pod, node));
+                reasons.extend(rules::filter(view.rules, view.cluster, &self.pod, node));
             }
             return;
         };
@@ -51,14 +51,14 @@ impl Kind {
                 let Basis { view, ground, .. } = basis;
                 let node = ground.rows.name(slot).and_then(|name| view.cluster.nodes.get(name));
                 node.is_some_and(|node| {
-                    oracle::filter(view.rules, view.cluster, &self.pod, node).is_empty()
+                    rules::filter(view.rules, view.cluster, &self.pod, node).is_empty()
                 })
             }
         }
     }
 
     /// What there is on the Node, with those who were promised it and whom the Pod must not push aside: they count
-    /// as if they were there. `None`: they take more than room, and only the oracle can tell.
+    /// as if they were there. `None`: they take more than room, and only the plain rules can tell.
     fn room_on<'a>(&'a self, slot: Slot, basis: Basis<'a>) -> Option<Room<'a>> {
         let Basis { view, ground, .. } = basis;
         let (row, extras) = (ground.rows.row(slot), ground.rows.extras(slot));
@@ -91,7 +91,7 @@ impl Kind {
         &self,
         slot: Slot,
         basis: Basis<'a>,
-    ) -> Option<Result<Victims<'a>, oracle::Refusal>> {
+    ) -> Option<Result<Victims<'a>, rules::Refusal>> {
         let Basis { view, ground, of } = basis;
         let lacks_features = of.group(slot).is_none_or(|it| of.groups()[it].lacks_features);
         if !self.constraints.are_soft()

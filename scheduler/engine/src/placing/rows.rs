@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{ClusterNode, ClusterPod, HostPort, NodeName, Resources};
-use oracle::Cluster;
+use rules::Cluster;
 
 use super::FixedMap;
 use super::balance::balance;

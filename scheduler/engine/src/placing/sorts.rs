@@ -8,7 +8,7 @@ use model::{
     ClusterNode, Effect, FeatureNames, Labels, NodeAffinity, NodeName, NodeSelector, Reach, Shape,
     Taint, Toleration,
 };
-use oracle::{Cluster, Plugin, Reason, Rules};
+use rules::{Cluster, Plugin, Reason, Rules};
 
 use super::FixedMap;
 use super::Ground;

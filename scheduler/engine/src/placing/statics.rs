@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use model::{Reach, Shape};
-use oracle::{Cluster, Plugin, Reason, Rules};
+use rules::{Cluster, Plugin, Reason, Rules};
 
 use super::FixedMap;
 use super::Ground;

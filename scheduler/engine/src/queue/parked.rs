@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use model::{ClusterPod, NodeName, ObjectRef, PodSpec, PodUid, Shape};
-use oracle::{Chances, Prospect};
+use rules::{Chances, Prospect};
 
 use super::Order;
 

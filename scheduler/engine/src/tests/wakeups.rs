@@ -1,4 +1,4 @@
-//! A Pod that fits nowhere is woken if and only if the oracle says that its rejection may have
+//! A Pod that fits nowhere is woken if and only if the plain rules say that its rejection may have
 //! changed: for random clusters, random Pods and random events.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,8 +9,8 @@ use model::{
     Assignment, Effect, HostPort, LabelSelector, Labels, NodeName, Pod, PodAffinityTerm, PodUid,
     Shape, Taint, Toleration, TolerationOperator, TopologySpreadConstraint, WhenUnsatisfiable,
 };
-use oracle::{Chances, Cluster, rejection_may_have_changed};
 use proptest::prelude::*;
+use rules::{Chances, Cluster, rejection_may_have_changed};
 
 use super::World;
 use crate::queue::ParkKey;

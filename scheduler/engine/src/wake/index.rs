@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{ClusterNode, ClusterPod, Labels, NodeName, PodAffinityTerm, PreemptionPolicy};
-use oracle::{Cluster, Rules, placed_term_means};
+use rules::{Cluster, Rules, placed_term_means};
 
 use super::room::Rooms;
 use crate::placing::{FixedMap, Lacking, NodeFilter, Shortage};

@@ -8,7 +8,7 @@ use model::{
     ClusterPod, LabelSelector, Labels, NodeName, NodeSelector, ObjectRef, PodAffinityTerm, PodUid,
     WhenUnsatisfiable,
 };
-use oracle::{Chances, DefaultSpread, Plugin, Prospect, Rules};
+use rules::{Chances, DefaultSpread, Plugin, Prospect, Rules};
 
 use super::index::level;
 use crate::engine::{Engine, SWEEP_INTERVAL, SWEEP_PAUSE, SWEEP_SORTS_MAX};

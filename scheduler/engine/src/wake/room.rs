@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{ClusterNode, ClusterPod};
-use oracle::Cluster;
+use rules::Cluster;
 
 use crate::placing::{Lacking, is_extreme, three};
 

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use model::{NodeImage, NodeSelectorTerm, PreferredNodeTerm, RawRequirement};
-use oracle::{Cluster, Rules};
 use proptest::prelude::*;
+use rules::{Cluster, Rules};
 
 use super::story::Story;
 use crate::placing::{CacheLimit, Choice, KindKey, Placing, View};

@@ -1,4 +1,4 @@
-//! The quick way to a Node gives the oracle's answers: on random clusters, through random changes, asked again
+//! The quick way to a Node gives the plain rules' answers: on random clusters, through random changes, asked again
 //! and again for the same kinds of Pods.
 
 mod anew;
@@ -9,8 +9,8 @@ mod terms;
 use std::collections::BTreeMap;
 
 use model::{ClusterPod, NodeName};
-use oracle::{Chances, Decision, Preemption, decide};
 use proptest::prelude::*;
+use rules::{Chances, Decision, Preemption, decide};
 
 use self::story::{NODES, Story};
 use crate::placing::{Chance, Choice, KindKey, Remedy, View};
@@ -39,7 +39,7 @@ impl Story {
                 self.ask_why(&kind, &kind.as_pod(), rejection);
             }
             (Choice::Unknown, _) => self.unknown += 1,
-            _ => panic!("{choice:?}, but the oracle says {decision:?} of {kind:?}"),
+            _ => panic!("{choice:?}, but the plain rules say {decision:?} of {kind:?}"),
         }
     }
 
@@ -63,7 +63,7 @@ impl Story {
         }
     }
 
-    fn ask_why(&mut self, kind: &KindKey, pod: &ClusterPod, rejection: &oracle::Rejection) {
+    fn ask_why(&mut self, kind: &KindKey, pod: &ClusterPod, rejection: &rules::Rejection) {
         let view = View { rules: &self.rules, cluster: &self.cluster };
         let promised = Some(pod).filter(|pod| pod.nominated_node.is_some());
         let why = self.placing.why_nowhere(view, kind, promised, &mut self.random);
@@ -76,7 +76,7 @@ impl Story {
         let told: BTreeMap<String, usize> =
             told.reasons.into_iter().map(|(text, count)| (text, count.nodes)).collect();
         assert_eq!(told, rejection.counts(), "{kind:?}");
-        let preemption = oracle::preempt_after(&self.rules, &self.cluster, pod, rejection);
+        let preemption = rules::preempt_after(&self.rules, &self.cluster, pod, rejection);
         match (why.preemption, preemption) {
             (Remedy::NotTried, Preemption::NotTried) => {}
             (Remedy::NotEligible(ours), Preemption::NotEligible(theirs)) => {
@@ -97,7 +97,7 @@ impl Story {
                     .collect();
                 assert_eq!(ours.into_iter().collect::<BTreeMap<_, _>>(), theirs);
             }
-            (ours, theirs) => panic!("{ours:?}, but the oracle says {theirs:?} of {kind:?}"),
+            (ours, theirs) => panic!("{ours:?}, but the plain rules say {theirs:?} of {kind:?}"),
         }
     }
 
@@ -142,7 +142,7 @@ impl Story {
 
 proptest! {
     #[test]
-    fn the_quick_way_gives_the_oracles_answers(seed in any::<u64>(), steps in 1..120_usize) {
+    fn the_quick_way_gives_the_plain_rules_answers(seed in any::<u64>(), steps in 1..120_usize) {
         Story::play(seed, steps);
     }
 }
@@ -156,7 +156,7 @@ fn most_questions_are_answered_the_quick_way() {
         remedies += story.remedies;
         violations += story.violations;
         promised += story.promised;
-        // Where many were promised a Node, only the oracle knows what Pods with hard constraints can do.
+        // Where many were promised a Node, only the plain rules know what Pods with hard constraints can do.
         if !story.has_many_promises() {
             placed += story.placed;
             nowhere += story.nowhere;

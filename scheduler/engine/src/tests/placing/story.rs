@@ -8,7 +8,7 @@ use model::{
     PreferredNodeTerm, RawRequirement, Reach, Resources, Shape, Taint, Toleration,
     TolerationOperator, TopologySpreadConstraint, WeightedPodAffinityTerm, WhenUnsatisfiable,
 };
-use oracle::{Cluster, DefaultSpread, Plugin, Rules, ScoringStrategy};
+use rules::{Cluster, DefaultSpread, Plugin, Rules, ScoringStrategy};
 
 use crate::placing::{CacheLimit, KindKey, Placing};
 use crate::rng::Rng;
@@ -96,12 +96,12 @@ impl Story {
             rules.hard_pod_affinity_weight = 20;
         }
         match self.below(8) {
-            0 => rules.fit = ScoringStrategy::MostAllocated(oracle::cpu_and_memory()),
+            0 => rules.fit = ScoringStrategy::MostAllocated(rules::cpu_and_memory()),
             1 => {
-                let mut resources = oracle::cpu_and_memory();
+                let mut resources = rules::cpu_and_memory();
                 resources[0].weight = 5;
                 resources
-                    .push(oracle::ResourceWeight { resource: "example.com/gpu".into(), weight: 3 });
+                    .push(rules::ResourceWeight { resource: "example.com/gpu".into(), weight: 3 });
                 rules.fit = ScoringStrategy::LeastAllocated(resources);
                 rules.balanced_resources.push("example.com/gpu".into());
             }

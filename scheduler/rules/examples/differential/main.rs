@@ -1,7 +1,7 @@
-//! Compares the oracle with the real kube-scheduler on random clusters. Needs Go.
+//! Compares the plain rules with the real kube-scheduler on random clusters. Needs Go.
 //!
 //! ```text
-//! cargo run -p oracle --example differential -- --cases 500 --seed 1
+//! cargo run -p rules --example differential -- --cases 500 --seed 1
 //! ```
 //!
 //! Ends with 0 when they agree, 1 when they differ, 2 when they could not be compared.
@@ -26,7 +26,7 @@ const BATCH: u64 = 500;
 /// More would only say the same again.
 const SHOWN_MAX: usize = 5;
 
-/// Compares the oracle with the real kube-scheduler on random clusters.
+/// Compares the plain rules with the real kube-scheduler on random clusters.
 #[derive(Parser)]
 struct Args {
     /// How many clusters to try.

@@ -1,4 +1,4 @@
-//! The kube-scheduler that the oracle is compared with, and the control plane of the end-to-end
+//! The kube-scheduler that the plain rules are compared with, and the control plane of the end-to-end
 //! tests, are the same release built from the same modules.
 
 use std::collections::BTreeMap;

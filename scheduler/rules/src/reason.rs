@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use model::{ObjectRef, SelectorError};
 
-/// The plugins of kube-scheduler that the oracle speaks for.
+/// The plugins of kube-scheduler that the plain rules implement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Plugin {
     NodeUnschedulable,

@@ -1,10 +1,10 @@
-//! The differences that we know of and keep. Everything else is a fault of the oracle.
+//! The differences that we know of and keep. Everything else is a fault of the plain rules.
 
 use crate::compare::{About, Difference};
 
 pub struct Allowed {
     pub quirk: &'static str,
-    /// Why the oracle does not follow.
+    /// Why the plain rules do not follow.
     #[expect(dead_code, reason = "for whoever reads this list")]
     pub why: &'static str,
     /// In the tree of Kubernetes v1.36.4.
@@ -17,7 +17,7 @@ pub const ALLOWED: [Allowed; 2] = [
     Allowed {
         quirk: "the words for a term of Pod affinity that cannot be parsed",
         why: "They are those of Go's validation library and list every field that is wrong. The \
-              oracle says what is wrong first, in its own words. The API server refuses such Pods.",
+              plain rules report the first error, in their own words. The API server refuses such Pods.",
         source: "pkg/scheduler/framework/types.go, PodInfo.Update; \
                  pkg/scheduler/framework/plugins/interpodaffinity/filtering.go, PreFilter",
         covers: |difference| {
@@ -28,7 +28,7 @@ pub const ALLOWED: [Allowed; 2] = [
     },
     Allowed {
         quirk: "the words of an error that ends the attempt",
-        why: "They name the internal step and the field. The oracle names the plugin, which is \
+        why: "They name the internal step and the field. The plain rules name the plugin, which is \
               compared, and the reason in its own words. The API server accepts such preferences \
               for Nodes; of the rest it refuses the Pods.",
         source: "pkg/scheduler/framework/runtime/framework.go, RunPreFilterPlugins and \

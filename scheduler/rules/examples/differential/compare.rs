@@ -1,10 +1,10 @@
-//! The oracle's answer beside kube-scheduler's.
+//! The plain rules' answer beside kube-scheduler's.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use model::{ClusterPod, NodeName};
-use oracle::{
+use rules::{
     Candidate, Cluster, Decision, Failure, Placement, Preemption, Rejection, decide, preempt,
 };
 use serde_json::Value;
@@ -38,7 +38,7 @@ pub struct Difference {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { about, ours, real } = self;
-        write!(f, "{about:?}\n  oracle:         {ours}\n  kube-scheduler: {real}")
+        write!(f, "{about:?}\n  plain rules:    {ours}\n  kube-scheduler: {real}")
     }
 }
 

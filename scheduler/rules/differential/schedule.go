@@ -145,7 +145,7 @@ func start(ctx context.Context, c *Case, api *apiServer) (*scheduler.Scheduler, 
 }
 
 func options(c *Case) ([]scheduler.Option, error) {
-	// The oracle looks at every Node.
+	// The plain rules look at every Node.
 	every := int32(100)
 	options := []scheduler.Option{scheduler.WithPercentageOfNodesToScore(&every)}
 	if len(c.Config) == 0 || string(c.Config) == "null" {

@@ -1,6 +1,6 @@
 // Command differential asks the real kube-scheduler what it does with one Pod in one cluster, many
 // times over: a Case as a line of JSON on standard input, a Result as a line on standard output, in
-// any order. The example `differential` of the crate `oracle` writes the cases and judges the
+// any order. The example `differential` of the crate `rules` writes the cases and judges the
 // results.
 package main
 

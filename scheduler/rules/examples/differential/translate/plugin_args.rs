@@ -1,6 +1,6 @@
 //! The profile of a KubeSchedulerConfiguration.
 
-use oracle::{DefaultSpread, ResourceWeight, Rules, ScoringStrategy, ShapePoint, Weights};
+use rules::{DefaultSpread, ResourceWeight, Rules, ScoringStrategy, ShapePoint, Weights};
 use serde_json::Value;
 
 use super::fields::{int, items, small_int, text, texts};

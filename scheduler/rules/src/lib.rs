@@ -1,9 +1,9 @@
 //! The rules of kube-scheduler v1.36 in the shortest form that is obviously right.
 //!
 //! No index, no cache, no state: a decision is a function of a [`Cluster`], a Pod and the
-//! [`Rules`] of a profile. It is the judge of every faster engine, and is itself judged against
-//! the real kube-scheduler with `percentageOfNodesToScore: 100`. Where kube-scheduler is odd, the
-//! oracle is odd in the same way, and says so where it happens.
+//! [`Rules`] of a profile. It is the reference for every faster implementation, and is
+//! itself compared with the real kube-scheduler with `percentageOfNodesToScore: 100`. Quirks of kube-scheduler
+//! are reproduced, with a comment at each place.
 //!
 //! ```text
 //! decide ──▶ screen (the Pod as a whole) ──▶ filters on each Node ──▶ scores of those that pass

@@ -1,20 +1,20 @@
-//! The same case in the oracle's words. Cases are ours, so what is malformed is a mistake in
+//! The same case in the plain rules' words. Cases are ours, so what is malformed is a mistake in
 //! `generate`, and ends the program.
 
 mod fields;
+mod plugin_args;
 mod pod;
-mod rules;
 mod terms;
 
 use model::{
     ClusterNode, ClusterPod, Effect, Labels, Node, NodeImage, ObjectKey, Owner, OwnerKind,
     PodDisruptionBudget, Quantity, Taint, resources,
 };
-use oracle::Cluster;
+use rules::Cluster;
 use serde_json::Value;
 
 use fields::{int, items, labels, resource_list, small_int, text, texts};
-pub use rules::rules;
+pub use plugin_args::rules;
 use terms::label_selector;
 
 pub fn cluster(case: &Value) -> Cluster {

@@ -1,10 +1,10 @@
-// kube-scheduler as a library, to compare the oracle with. The versions are those of
+// kube-scheduler as a library, to compare the plain rules with. The versions are those of
 // e2e/control-plane: change both together.
 //
 // `k8s.io/kubernetes` replaces its staging modules by folders of its own tree,
 // which a module that depends on it does not have: each is named again below
 // at the version of the same release.
-module corridoros.io/scheduler/oracle/differential
+module corridoros.io/scheduler/rules/differential
 
 go 1.26.0
 

@@ -3,7 +3,7 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "the oracle has no clock; whoever waits for another program needs one"
+    reason = "the plain rules have no clock; whoever waits for another program needs one"
 )]
 
 use std::collections::BTreeMap;
@@ -83,7 +83,7 @@ impl KubeScheduler {
 fn cannot_start_go(why: &io::Error) -> String {
     format!(
         "`go` cannot be started: {why}. The real kube-scheduler is built from \
-         scheduler/oracle/differential: install the version of Go that its go.mod names, or a \
+         scheduler/rules/differential: install the version of Go that its go.mod names, or a \
          later one, and put it on the PATH."
     )
 }
