@@ -10,7 +10,8 @@ use std::time::Duration;
 use e2e::{Error, Result, SCHEDULER_NAME};
 use engine::{Bind, Engine, EngineConfig, Event, EvictionStep, Kind, Poll, Report, Work};
 use model::{
-    Amount, Assignment, Instant, Labels, ObjectKind, Phase, Pod, PodSpec, PodUid, Reservable, Shape,
+    Amount, Assignment, Instant, Labels, ObjectKind, Phase, Pod, PodSpec, PodUid, Reservable,
+    SchedulingSpec,
 };
 
 use crate::workload::{NAMESPACE, Workload};
@@ -293,12 +294,12 @@ mod tests {
 /// Specs that are alike are one, as the driver has it.
 #[derive(Default)]
 struct Specs {
-    known: HashMap<Arc<Shape>, Vec<Arc<PodSpec>>>,
+    known: HashMap<Arc<SchedulingSpec>, Vec<Arc<PodSpec>>>,
 }
 
 impl Specs {
     fn share(&mut self, mut pod: Pod) -> Pod {
-        let alike = self.known.entry(pod.spec.shape.clone()).or_default();
+        let alike = self.known.entry(pod.spec.scheduling.clone()).or_default();
         match alike.iter().find(|known| **known == pod.spec) {
             Some(known) => pod.spec = known.clone(),
             None => alike.push(pod.spec.clone()),

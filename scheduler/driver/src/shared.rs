@@ -32,9 +32,9 @@ impl Shared {
     fn new_spec(&mut self, mut spec: PodSpec) -> Arc<PodSpec> {
         spec.namespace = self.texts.share(spec.namespace);
         spec.profile = self.texts.share(spec.profile);
-        let shape = Arc::make_mut(&mut spec.shape);
-        shape.labels = self.labels(std::mem::take(&mut shape.labels));
-        shape.node_selector = self.labels(std::mem::take(&mut shape.node_selector));
+        let scheduling = Arc::make_mut(&mut spec.scheduling);
+        scheduling.labels = self.labels(std::mem::take(&mut scheduling.labels));
+        scheduling.node_selector = self.labels(std::mem::take(&mut scheduling.node_selector));
         self.specs.share(Arc::new(spec))
     }
 

@@ -71,7 +71,7 @@ impl Engine {
                 let oldest = census.oldest.entry(why).or_insert(since);
                 *oldest = since.min(*oldest);
                 if self.lacks_only(record, object) {
-                    let asked = record.pod.spec.shape.requests.asked.cpu_milli;
+                    let asked = record.pod.spec.scheduling.requests.asked.cpu_milli;
                     let stranded =
                         census.stranded_cpu_milli.entry(ObjectRef::clone(object)).or_default();
                     *stranded = stranded.saturating_add(asked);

@@ -228,7 +228,7 @@ impl Engine {
     /// Pods, not by the rules that have let it pass.
     fn exceeded(&self, node: &NodeName, pod: &Pod, objects: &[Reservable]) -> Option<String> {
         let has = self.placing.limits_of(node)?;
-        let asked = &pod.spec.shape.requests.asked;
+        let asked = &pod.spec.scheduling.requests.asked;
         let held = self.cluster.held_on(node);
         let is_too_much = |asked: i64, held: i128, has: i64| {
             asked > 0 && held + i128::from(asked) > i128::from(has)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{NodeName, ObjectRef, Shape};
+use model::{NodeName, ObjectRef, SchedulingSpec};
 use rules::Reason;
 
 use crate::engine::Engine;
@@ -40,7 +40,7 @@ impl Dominant {
 
 pub(crate) fn dominant(
     engine: &Engine,
-    shape: &Shape,
+    scheduling: &SchedulingSpec,
     rejection: &Rejection,
     survey: &Survey,
 ) -> Dominant {
@@ -51,9 +51,9 @@ pub(crate) fn dominant(
         (Rejection::Quarantined, _) => Dominant::plain("Pod", "quarantined".to_owned()),
         (Rejection::Object(rejection), _) => of_object(engine, rejection),
         (Rejection::Nodes(rejected), Survey::Rejected { nodes, .. }) => {
-            of_nodes(engine, shape, rejected, nodes)
+            of_nodes(engine, scheduling, rejected, nodes)
         }
-        (Rejection::Nodes(rejected), _) => of_nodes(engine, shape, rejected, &BTreeMap::new()),
+        (Rejection::Nodes(rejected), _) => of_nodes(engine, scheduling, rejected, &BTreeMap::new()),
     }
 }
 
@@ -81,7 +81,7 @@ fn of_object(engine: &Engine, rejection: &ObjectRejection) -> Dominant {
 /// The reason that most Nodes give.
 fn of_nodes(
     engine: &Engine,
-    shape: &Shape,
+    scheduling: &SchedulingSpec,
     rejected: &NodesRejection,
     nodes: &BTreeMap<NodeName, Vec<Reason>>,
 ) -> Dominant {
@@ -100,7 +100,7 @@ fn of_nodes(
     });
     let closest = short.map(|(name, _)| (engine.free_on(name, resource), name)).max();
     let Some((free, node)) = closest else { return Dominant::plain(&plugin, told) };
-    let needed = shape.requests.asked.amount(resource);
+    let needed = scheduling.requests.asked.amount(resource);
     let deficit = needed.saturating_sub(free);
     let unit = Unit::of(resource);
     let tell = |amount| unit.tell(amount);

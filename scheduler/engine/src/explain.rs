@@ -138,7 +138,7 @@ impl Engine {
             pod: ObjectKey::new(&spec.namespace, "what-if"),
             spec,
             kind: ParkKey::of(spec),
-            order: Order::new(spec.shape.priority, i64::MAX, u64::MAX),
+            order: Order::new(spec.scheduling.priority, i64::MAX, u64::MAX),
             nodes_max: budget.nodes_max,
         })
     }
@@ -163,8 +163,8 @@ impl Engine {
                 || format!("{} of {total} nodes can take it", survey.feasible()),
                 |rejection| rejection.told(total, self.closed.told().as_deref()),
             ),
-            dominant: rejection.as_ref().map(|it| dominant(self, &spec.shape, it, &survey)),
-            wakes_on: rejection.iter().flat_map(|it| wakes_on(&spec.shape, it)).collect(),
+            dominant: rejection.as_ref().map(|it| dominant(self, &spec.scheduling, it, &survey)),
+            wakes_on: rejection.iter().flat_map(|it| wakes_on(&spec.scheduling, it)).collect(),
             nodes: NodesExplained { looked_at: total.min(*nodes_max), total, ..nodes(&survey) },
             preemption: self.preemption_explained(&survey),
             nominated_node: None,

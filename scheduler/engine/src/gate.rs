@@ -143,7 +143,7 @@ impl Engine {
 
     /// Whether this need alone could be met now, were nobody else waiting.
     pub(crate) fn has_room(&self, spec: &PodSpec, need: &Need) -> bool {
-        let last = Order::new(spec.shape.priority, i64::MAX, u64::MAX);
+        let last = Order::new(spec.scheduling.priority, i64::MAX, u64::MAX);
         self.room_for(last, spec, need).is_ok()
     }
 }

@@ -129,7 +129,7 @@ impl Engine {
     /// A nomination that was read from the Pod. It counts for as long as one that is given now.
     pub(crate) fn nomination_read(&self, pod: &Pod) -> Option<Nomination> {
         let node = pod.nominated_node.clone()?;
-        let priority = pod.spec.shape.priority;
+        let priority = pod.spec.scheduling.priority;
         let is_announced = |other: &ClusterPod| {
             let record = self.pods.get(&other.uid).filter(|_| other.priority < priority);
             record.is_some_and(|it| it.pod.is_announced)
@@ -177,7 +177,7 @@ impl Engine {
             return false;
         }
         let Some(node) = self.cluster.nodes.get(&nomination.place.node) else { return false };
-        let priority = record.pod.spec.shape.priority;
+        let priority = record.pod.spec.scheduling.priority;
         let is_leaving = |other: &&ClusterPod| {
             let is_sent_away = nomination.victims.contains(&other.uid) && other.priority < priority;
             let leaves = is_sent_away || is_victim(other, priority);

@@ -53,7 +53,7 @@ impl Engine {
         let nominated = nominated.map(|node| (node.clone(), uid.clone()));
         let kind = ParkKey { nominated, ..ParkKey::of(spec) };
         let nodes_total = self.cluster.nodes.len();
-        let last = Order::new(spec.shape.priority, i64::MAX, u64::MAX);
+        let last = Order::new(spec.scheduling.priority, i64::MAX, u64::MAX);
         let survey = self.survey(&kind);
         let on_chosen = on_node(&survey, chosen);
         let hold = |rejection: Rejection, by_nodes| Opinion::Hold {

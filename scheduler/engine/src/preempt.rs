@@ -111,7 +111,7 @@ impl Engine {
     pub(crate) fn nominate(&mut self, preemptor: &PodUid, clearing: Clearing) {
         let Clearing { node, victims } = clearing;
         let Some(record) = self.pods.get(preemptor) else { return };
-        let (key, priority) = (record.pod.key.clone(), record.pod.spec.shape.priority);
+        let (key, priority) = (record.pod.key.clone(), record.pod.spec.scheduling.priority);
         self.stats.preemptions += 1;
         self.stats.preemption_victims += victims.len() as u64;
         for uid in &victims {
@@ -345,7 +345,7 @@ impl Engine {
         }
         let mut promised = ClusterPod::new(pod.key.clone(), pod.uid.clone());
         promised.nominated_node = Some(node);
-        promised.shape = pod.spec.shape.clone();
+        promised.scheduling = pod.spec.scheduling.clone();
         let before = self.cluster.insert_pod(promised.clone());
         self.cluster_changed(Change::Pod { before: before.as_deref(), after: Some(&promised) });
     }

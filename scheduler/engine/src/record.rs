@@ -50,7 +50,7 @@ impl Record {
             nominated_node: None,
             started_at_unix_s: *started_at_unix_s,
             deletion: *deletion,
-            shape: spec.shape.clone(),
+            scheduling: spec.scheduling.clone(),
             reach: Vec::new(),
         }));
     }
@@ -87,7 +87,7 @@ impl Record {
             nominated_node: nominated.cloned(),
             started_at_unix_s: self.pod.started_at_unix_s,
             deletion: self.pod.deletion,
-            shape: self.pod.spec.shape.clone(),
+            scheduling: self.pod.spec.scheduling.clone(),
             reach: Vec::new(),
         })
     }
@@ -116,7 +116,7 @@ impl Record {
             nominated_node,
             started_at_unix_s,
             deletion,
-            shape,
+            scheduling,
             reach,
         } = shown;
         *key == self.pod.key
@@ -125,7 +125,7 @@ impl Record {
             && nominated_node.as_ref() == nominated
             && *started_at_unix_s == self.pod.started_at_unix_s
             && *deletion == self.pod.deletion
-            && *shape == self.pod.spec.shape
+            && *scheduling == self.pod.spec.scheduling
             && reach.is_empty()
     }
 }

@@ -87,8 +87,8 @@ impl Engine {
     fn park(&mut self, uid: &PodUid) {
         let Some(record) = self.pods.get(uid) else { return };
         let (kind, order) = (record.kind(), record.order);
-        let shape = self.placing.project(&kind.shape);
-        let kind = self.parked.shared(ParkKey { shape, ..kind });
+        let scheduling = self.placing.project(&kind.scheduling);
+        let kind = self.parked.shared(ParkKey { scheduling, ..kind });
         let new = if kind.nominated.is_none() || self.parked.has(&kind) {
             <(Chances, Prospect)>::default()
         } else {

@@ -87,7 +87,7 @@ impl Engine {
         KindKey {
             profile: kind.profile.clone(),
             namespace: kind.namespace.clone(),
-            shape: kind.shape.clone(),
+            scheduling: kind.scheduling.clone(),
             reach: objects.map(reach).collect(),
         }
     }

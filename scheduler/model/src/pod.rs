@@ -4,7 +4,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Amount, Deletion, Hold, NodeName, ObjectKey, ObjectKind, ObjectRef, ObjectUid, PodUid, Shape,
+    Amount, Deletion, Hold, NodeName, ObjectKey, ObjectKind, ObjectRef, ObjectUid, PodUid,
+    SchedulingSpec,
 };
 
 /// A Pod as the engine sees it: identity, what it needs, where it stands.
@@ -83,7 +84,7 @@ pub struct PodSpec {
     /// `schedulerName`: by which profile it is placed.
     pub profile: Arc<str>,
     pub namespace: Arc<str>,
-    pub shape: Arc<Shape>,
+    pub scheduling: Arc<SchedulingSpec>,
     /// At most one of each kind, in the order of kinds: all are met together, or none.
     pub needs: Vec<Need>,
     /// `None`: as the configuration says.

@@ -11,7 +11,7 @@ use model::{
 use super::grant::parse_grant;
 use super::key;
 use super::needs::{failure_policy, needs};
-use super::shape::shape;
+use super::scheduling_spec::scheduling_spec;
 use super::unknown_annotation::unknown_annotation;
 use super::unsupported::unsupported_field;
 use crate::served::Served;
@@ -32,7 +32,7 @@ pub(crate) fn pod(wire: &WirePod, served: &Served) -> Option<Pod> {
         spec: Arc::new(PodSpec {
             profile: wire.spec.scheduler_name.as_str().into(),
             namespace: key.namespace.clone(),
-            shape: Arc::new(shape(&key.namespace, wire)),
+            scheduling: Arc::new(scheduling_spec(&key.namespace, wire)),
             needs: asked.needs,
             failure_policy: asked.failure_policy,
             hold: asked.hold,

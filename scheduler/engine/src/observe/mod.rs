@@ -117,7 +117,7 @@ impl Engine {
         record.failures = record.failures.saturating_add(1);
         record.not_before = self.now + backoff_after(record.failures);
         let place_again = record.pod.assignment == Assignment::Waiting;
-        record.order = record.order.with_priority(record.pod.spec.shape.priority);
+        record.order = record.order.with_priority(record.pod.spec.scheduling.priority);
         let is_told = match refusal.cause {
             RefusalCause::ApiServer => true,
             RefusalCause::Conflict => record.failures > 1,

@@ -46,7 +46,7 @@ impl Engine {
     }
 
     fn insert_record(&mut self, pod: &Pod) {
-        let order = Order::new(pod.spec.shape.priority, pod.created_at_unix_s, self.pods_seen);
+        let order = Order::new(pod.spec.scheduling.priority, pod.created_at_unix_s, self.pods_seen);
         self.pods_seen += 1;
         let record = Record {
             pod: Arc::new(pod.clone()),
@@ -152,7 +152,7 @@ impl Engine {
             self.move_to(&uid, Stage::Resting);
         }
         let Some(record) = self.pods.get_mut(&uid) else { return };
-        record.order = record.order.with_priority(pod.spec.shape.priority);
+        record.order = record.order.with_priority(pod.spec.scheduling.priority);
         record.failures = 0;
         record.not_before = self.now;
         record.rejection = None;

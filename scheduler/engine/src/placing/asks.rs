@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{HostPort, Resources, Shape, is_extended_resource, is_scalar_resource};
+use model::{HostPort, Resources, SchedulingSpec, is_extended_resource, is_scalar_resource};
 use rules::{Plugin, ResourceUse, Rules, ScoringStrategy, fit_score};
 
 use super::balance::{balance, balanced_score};
@@ -50,13 +50,13 @@ const SCORE_MAX: i64 = i16::MAX as i64;
 
 impl Asks {
     /// `None`: weights so large that a tournament has no place for the scores.
-    pub fn new(rules: &Rules, shape: &Shape) -> Option<Self> {
+    pub fn new(rules: &Rules, scheduling: &SchedulingSpec) -> Option<Self> {
         let weight =
             |plugin: Plugin, weight: u32| rules.scores_by(plugin).then(|| i64::from(weight.max(1)));
         let fit = weight(Plugin::NodeResourcesFit, rules.weights.node_resources_fit);
         let balanced =
             weight(Plugin::NodeResourcesBalancedAllocation, rules.weights.balanced_allocation);
-        let held = &shape.requests.held;
+        let held = &scheduling.requests.held;
         let is_idle = rules.balanced_resources.iter().all(|name| held.amount(name) == 0);
         let balanced = balanced.filter(|_| !is_idle);
         // A score is between 0 and 100, but what evens out much can get up to 125.
@@ -65,12 +65,12 @@ impl Asks {
         if most >= SCORE_MAX {
             return None;
         }
-        let ports = rules.filters_by(Plugin::NodePorts).then(|| shape.host_ports.clone());
+        let ports = rules.filters_by(Plugin::NodePorts).then(|| scheduling.host_ports.clone());
         let mut asks = Self {
             quick: None,
-            room: rules.filters_by(Plugin::NodeResourcesFit).then(|| Room::new(rules, shape)),
+            room: rules.filters_by(Plugin::NodeResourcesFit).then(|| Room::new(rules, scheduling)),
             ports: ports.unwrap_or_default(),
-            fit: fit.map(|weight| FitScore::new(rules, shape, weight)),
+            fit: fit.map(|weight| FitScore::new(rules, scheduling, weight)),
             balanced: balanced.map(|weight| BalancedScore {
                 weight,
                 asked: held.clone(),
@@ -173,8 +173,8 @@ pub(super) enum Missing<'a> {
 }
 
 impl Room {
-    fn new(rules: &Rules, shape: &Shape) -> Self {
-        let asked = &shape.requests.asked;
+    fn new(rules: &Rules, scheduling: &SchedulingSpec) -> Self {
+        let asked = &scheduling.requests.asked;
         let is_ignored = |name: &str| {
             let group = name.split('/').next().unwrap_or(name);
             is_extended_resource(name)
@@ -216,7 +216,7 @@ impl Extras {
 }
 
 impl FitScore {
-    fn new(rules: &Rules, shape: &Shape, weight: i64) -> Self {
+    fn new(rules: &Rules, scheduling: &SchedulingSpec, weight: i64) -> Self {
         let strategy = rules.fit.clone();
         let least = match &strategy {
             ScoringStrategy::LeastAllocated(resources) => match resources.as_slice() {
@@ -231,7 +231,7 @@ impl FitScore {
             },
             _ => None,
         };
-        Self { weight, asked: shape.requests.asked_in_scores.clone(), least, strategy }
+        Self { weight, asked: scheduling.requests.asked_in_scores.clone(), least, strategy }
     }
 
     fn score(&self, row: &Row, extras: &Extras) -> i64 {

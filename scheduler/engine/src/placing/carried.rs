@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{AffinityTerms, PodAffinityTerm, Shape, WeightedPodAffinityTerm};
+use model::{AffinityTerms, PodAffinityTerm, SchedulingSpec, WeightedPodAffinityTerm};
 
 use super::counters::CounterId;
 
@@ -71,8 +71,8 @@ impl CarriedTerms {
 }
 
 /// The terms that a Pod on a Node carries, but for lists that cannot be parsed.
-pub(super) fn carried_by(shape: &Shape) -> impl Iterator<Item = Carried> + '_ {
-    let affinity = &shape.pod_affinity;
+pub(super) fn carried_by(scheduling: &SchedulingSpec) -> impl Iterator<Item = Carried> + '_ {
+    let affinity = &scheduling.pod_affinity;
     let keep_away = affinity.anti_required.usable().iter().cloned().map(Carried::KeepAway);
     let together = affinity.required.usable().iter().cloned().map(Carried::Together);
     let prefer = |sign: i64| {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use model::{ClusterPod, LabelSelector, PodAffinityTerm, Shape};
+use model::{ClusterPod, LabelSelector, PodAffinityTerm, SchedulingSpec};
 use rules::{Cluster, own_term_means};
 
 use super::FixedMap;
@@ -28,7 +28,7 @@ pub(super) enum Counted {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct ClassKey {
     namespace: Arc<str>,
-    shape: Arc<Shape>,
+    scheduling: Arc<SchedulingSpec>,
     is_terminating: bool,
 }
 
@@ -102,7 +102,7 @@ impl Counters {
         let Self { all, classes, .. } = self;
         let Counter { counted: Some(counted), on_node, .. } = &mut all[id] else { return id };
         for (key, class) in classes.iter_mut() {
-            let times = counted.times(cluster, &key.namespace, &key.shape, key.is_terminating);
+            let times = counted.times(cluster, &key.namespace, &key.scheduling, key.is_terminating);
             if times > 0 {
                 class.counts.push((id, times));
             }
@@ -110,7 +110,7 @@ impl Counters {
         for (pod, node) in cluster.placed() {
             let Some(slot) = rows.slot_of(&node.node.name) else { continue };
             let is_terminating = pod.deletion.is_terminating();
-            let times = counted.times(cluster, pod.namespace(), &pod.shape, is_terminating);
+            let times = counted.times(cluster, pod.namespace(), &pod.scheduling, is_terminating);
             add(on_node, slot, times, 1);
         }
         self.bytes += on_node.len() * size_of::<u32>();
@@ -139,12 +139,12 @@ impl Counters {
         }
         let key = ClassKey {
             namespace: pod.namespace().clone(),
-            shape: pod.shape.clone(),
+            scheduling: pod.scheduling.clone(),
             is_terminating: pod.deletion.is_terminating(),
         };
         if !self.classes.contains_key(&key) {
             let class = self.class_of(&key, cluster);
-            self.readers.count_terms(&key.shape.pod_affinity, true);
+            self.readers.count_terms(&key.scheduling.pod_affinity, true);
             self.classes.insert(key.clone(), class);
         }
         let Self { all, classes, .. } = self;
@@ -161,7 +161,7 @@ impl Counters {
     /// The last Pod of a class has gone, and with it the terms that nobody else carries.
     fn forget(&mut self, key: &ClassKey) {
         let Some(class) = self.classes.remove(key) else { return };
-        self.readers.count_terms(&key.shape.pod_affinity, false);
+        self.readers.count_terms(&key.scheduling.pod_affinity, false);
         for (id, _) in class.counts {
             let Some(carriers) = &mut self.all[id].carriers else { continue };
             carriers.classes -= 1;
@@ -177,7 +177,7 @@ impl Counters {
     }
 
     fn class_of(&mut self, key: &ClassKey, cluster: &Cluster) -> Class {
-        for carried in carried_by(&key.shape) {
+        for carried in carried_by(&key.scheduling) {
             let counted = Counted::Carrying(carried);
             if !self.ids.contains_key(&counted) {
                 // Nobody carries it, so there is nothing to count yet.
@@ -187,7 +187,7 @@ impl Counters {
         let mut counts = Vec::new();
         for (id, counter) in self.all.iter_mut().enumerate() {
             let Some(counted) = &counter.counted else { continue };
-            let times = counted.times(cluster, &key.namespace, &key.shape, key.is_terminating);
+            let times = counted.times(cluster, &key.namespace, &key.scheduling, key.is_terminating);
             if times == 0 {
                 continue;
             }
@@ -217,19 +217,19 @@ impl Counted {
         &self,
         cluster: &Cluster,
         namespace: &Arc<str>,
-        shape: &Shape,
+        scheduling: &SchedulingSpec,
         is_terminating: bool,
     ) -> u32 {
         match self {
             Self::MeantBy(terms) => {
-                let means = |term| own_term_means(cluster, term, namespace, &shape.labels);
+                let means = |term| own_term_means(cluster, term, namespace, &scheduling.labels);
                 u32::from(terms.iter().all(means))
             }
-            Self::Matching { namespace: own, selector } => {
-                u32::from(!is_terminating && own == namespace && selector.matches(&shape.labels))
-            }
+            Self::Matching { namespace: own, selector } => u32::from(
+                !is_terminating && own == namespace && selector.matches(&scheduling.labels),
+            ),
             Self::Carrying(carried) => {
-                let same = carried_by(shape).filter(|other| other == carried).count();
+                let same = carried_by(scheduling).filter(|other| other == carried).count();
                 u32::try_from(same).unwrap_or(u32::MAX)
             }
         }
@@ -244,16 +244,16 @@ mod tests {
 
     use super::super::carried::TermsAt;
     use super::*;
-    use crate::testkit::shape;
+    use crate::testkit::scheduling;
 
     /// A Pod that keeps away from the Pods of an app.
     fn carrier(cpu: i64, app: usize) -> ClusterPod {
         let selector = LabelSelector::of_labels(&[("app".into(), app.to_string().into())].into());
         let term = PodAffinityTerm::new(&"team-a".into(), "zone", selector, BTreeSet::new(), None);
         let mut pod = ClusterPod::new(ObjectKey::new("team-a", "p"), "uid".into());
-        let mut shape = shape(cpu, 0);
-        shape.pod_affinity.anti_required.push(term);
-        pod.shape = Arc::new(shape);
+        let mut scheduling = scheduling(cpu, 0);
+        scheduling.pod_affinity.anti_required.push(term);
+        pod.scheduling = Arc::new(scheduling);
         pod
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{ClusterPod, NodeSelector, Reach, Shape};
+use model::{ClusterPod, NodeSelector, Reach, SchedulingSpec};
 use rules::{Plugin, Rules};
 
 use super::FixedMap;
@@ -23,22 +23,25 @@ pub(super) type KindId = usize;
 pub(crate) struct KindKey {
     pub profile: Arc<str>,
     pub namespace: Arc<str>,
-    pub shape: Arc<Shape>,
+    pub scheduling: Arc<SchedulingSpec>,
     pub reach: Vec<Reach>,
 }
 
 impl KindKey {
     /// `None` for what refers to objects: where they can be used changes.
     fn address(&self) -> Option<Address> {
-        let Self { profile, namespace, shape, reach } = self;
-        let address =
-            [Arc::as_ptr(profile).addr(), Arc::as_ptr(namespace).addr(), Arc::as_ptr(shape).addr()];
+        let Self { profile, namespace, scheduling, reach } = self;
+        let address = [
+            Arc::as_ptr(profile).addr(),
+            Arc::as_ptr(namespace).addr(),
+            Arc::as_ptr(scheduling).addr(),
+        ];
         reach.is_empty().then_some(address)
     }
 
     /// The Pod as the rules see it.
     pub fn as_pod(&self) -> ClusterPod {
-        let pod = ClusterPod::of_shape(self.namespace.clone(), self.shape.clone());
+        let pod = ClusterPod::with_scheduling(self.namespace.clone(), self.scheduling.clone());
         ClusterPod { reach: self.reach.clone(), ..pod }
     }
 }
@@ -113,7 +116,7 @@ impl Kinds {
         if let Some((_, id)) = address.and_then(|address| self.by_address.get(&address)) {
             return *id;
         }
-        let projected = KindKey { shape: readers.project(&key.shape), ..key.clone() };
+        let projected = KindKey { scheduling: readers.project(&key.scheduling), ..key.clone() };
         let known = self.ids.get(&projected).copied();
         let id = known.unwrap_or_else(|| {
             let kind = Kind::new(&projected, view, ground, statics);
@@ -175,12 +178,12 @@ impl Kind {
         if is_odd(rules, &pod) {
             return None;
         }
-        let asks = Asks::new(rules, &pod.shape)?;
+        let asks = Asks::new(rules, &pod.scheduling)?;
         let constraints = Constraints::new(rules, view.cluster, &pod, ground).ok()?;
         let scores_affinity = rules.scores_by(Plugin::NodeAffinity);
         Some(Self {
             asks,
-            of: statics.id(&key.profile, &pod.shape, &key.reach),
+            of: statics.id(&key.profile, &pod.scheduling, &key.reach),
             constraints,
             has_preferences: scores_affinity
                 && !(pod.node_affinity.preferred.is_empty()

@@ -51,7 +51,7 @@ mod tree;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use model::{ClusterNode, NodeName, NodeSelector, PodDisruptionBudget, Shape};
+use model::{ClusterNode, NodeName, NodeSelector, PodDisruptionBudget, SchedulingSpec};
 use rules::{Cluster, Plugin, Rules};
 
 use self::contest::{Arena, Entrant};
@@ -160,9 +160,9 @@ impl Placing {
         self.limit = limit;
     }
 
-    /// The shape as far as any selector can tell it from others.
-    pub fn project(&self, shape: &Arc<Shape>) -> Arc<Shape> {
-        self.ground.counters.readers.project(shape)
+    /// The spec as far as any selector can tell it from others.
+    pub fn project(&self, scheduling: &Arc<SchedulingSpec>) -> Arc<SchedulingSpec> {
+        self.ground.counters.readers.project(scheduling)
     }
 
     /// What selectors read of labels and did not when this was last called. `None`: too much to be listed.
@@ -292,12 +292,13 @@ fn few_named<'a>(
     rules: &Rules,
     key: &'a KindKey,
 ) -> Option<impl Iterator<Item = &'a NodeName> + Clone> {
-    let shape = &key.shape;
-    let asks_of_pods = !shape.pod_affinity.is_empty() || !shape.topology_spread.is_empty();
+    let scheduling = &key.scheduling;
+    let asks_of_pods =
+        !scheduling.pod_affinity.is_empty() || !scheduling.topology_spread.is_empty();
     if asks_of_pods || !rules.filters_by(Plugin::NodeAffinity) {
         return None;
     }
-    let named = shape.node_affinity.required.as_ref().and_then(NodeSelector::each_named);
+    let named = scheduling.node_affinity.required.as_ref().and_then(NodeSelector::each_named);
     named.filter(|named| named.clone().count() <= NAMED_MAX)
 }
 

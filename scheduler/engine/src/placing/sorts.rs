@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::{
-    ClusterNode, Effect, FeatureNames, Labels, NodeAffinity, NodeName, NodeSelector, Reach, Shape,
-    Taint, Toleration,
+    ClusterNode, Effect, FeatureNames, Labels, NodeAffinity, NodeName, NodeSelector, Reach,
+    SchedulingSpec, Taint, Toleration,
 };
 use rules::{Cluster, Plugin, Reason, Rules};
 
@@ -60,8 +60,13 @@ pub(super) struct Sorts {
 }
 
 impl Sorts {
-    pub fn id(&mut self, profile: &Arc<str>, shape: &Shape, reach: &[Reach]) -> SortId {
-        let filter = NodeFilter::new(profile, shape, reach);
+    pub fn id(
+        &mut self,
+        profile: &Arc<str>,
+        scheduling: &SchedulingSpec,
+        reach: &[Reach],
+    ) -> SortId {
+        let filter = NodeFilter::new(profile, scheduling, reach);
         if let Some(id) = self.ids.get(&filter) {
             return *id;
         }
@@ -151,22 +156,22 @@ impl Sort {
 }
 
 impl NodeFilter {
-    pub fn new(profile: &Arc<str>, shape: &Shape, reach: &[Reach]) -> Self {
+    pub fn new(profile: &Arc<str>, scheduling: &SchedulingSpec, reach: &[Reach]) -> Self {
         let cordon = Taint {
             key: "node.kubernetes.io/unschedulable".into(),
             value: "".into(),
             effect: Effect::NoSchedule,
         };
-        let required = shape.node_affinity.required.as_ref();
+        let required = scheduling.node_affinity.required.as_ref();
         Self {
             profile: profile.clone(),
-            tolerations: shape.tolerations.clone(),
-            node_selector: shape.node_selector.clone(),
-            node_affinity: shape.node_affinity.clone(),
+            tolerations: scheduling.tolerations.clone(),
+            node_selector: scheduling.node_selector.clone(),
+            node_affinity: scheduling.node_affinity.clone(),
             reach: reach.to_vec(),
-            required_features: shape.required_features.clone(),
+            required_features: scheduling.required_features.clone(),
             named: required.and_then(NodeSelector::named_nodes),
-            stays_on_cordoned: shape.tolerations.iter().any(|it| it.tolerates(&cordon)),
+            stays_on_cordoned: scheduling.tolerations.iter().any(|it| it.tolerates(&cordon)),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use model::{Reach, Shape};
+use model::{Reach, SchedulingSpec};
 use rules::{Cluster, Plugin, Reason, Rules};
 
 use super::FixedMap;
@@ -83,9 +83,14 @@ pub(super) struct Verdicts<'a> {
 pub(super) type Numbering = (u32, u32);
 
 impl Statics {
-    pub fn id(&mut self, profile: &Arc<str>, shape: &Shape, reach: &[Reach]) -> StaticId {
-        let sort = self.sorts.id(profile, shape, reach);
-        let key = StaticKey { sort, images: shape.images.clone() };
+    pub fn id(
+        &mut self,
+        profile: &Arc<str>,
+        scheduling: &SchedulingSpec,
+        reach: &[Reach],
+    ) -> StaticId {
+        let sort = self.sorts.id(profile, scheduling, reach);
+        let key = StaticKey { sort, images: scheduling.images.clone() };
         if let Some(id) = self.ids.get(&key) {
             return *id;
         }

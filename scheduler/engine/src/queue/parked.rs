@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use model::{ClusterPod, NodeName, ObjectRef, PodSpec, PodUid, Shape};
+use model::{ClusterPod, NodeName, ObjectRef, PodSpec, PodUid, SchedulingSpec};
 use rules::{Chances, Prospect};
 
 use super::Order;
@@ -29,7 +29,7 @@ pub(crate) struct Parked {
 pub(crate) struct ParkKey {
     pub profile: Arc<str>,
     pub namespace: Arc<str>,
-    pub shape: Arc<Shape>,
+    pub scheduling: Arc<SchedulingSpec>,
     pub objects: Vec<ObjectRef>,
     /// A Pod that was promised a Node is a kind of its own: the promise is its alone.
     pub nominated: Option<(NodeName, PodUid)>,
@@ -41,10 +41,10 @@ impl Ord for ParkKey {
         fn shared<T: Ord + ?Sized>(one: &Arc<T>, other: &Arc<T>) -> Ordering {
             if Arc::ptr_eq(one, other) { Ordering::Equal } else { one.cmp(other) }
         }
-        let Self { profile, namespace, shape, objects, nominated } = self;
+        let Self { profile, namespace, scheduling, objects, nominated } = self;
         shared(profile, &other.profile)
             .then_with(|| shared(namespace, &other.namespace))
-            .then_with(|| shared(shape, &other.shape))
+            .then_with(|| shared(scheduling, &other.scheduling))
             .then_with(|| objects.cmp(&other.objects))
             .then_with(|| nominated.cmp(&other.nominated))
     }
@@ -62,7 +62,7 @@ impl ParkKey {
         Self {
             profile: spec.profile.clone(),
             namespace: spec.namespace.clone(),
-            shape: spec.shape.clone(),
+            scheduling: spec.scheduling.clone(),
             objects: spec.needs.iter().map(|need| need.object.clone()).collect(),
             nominated: None,
         }
@@ -75,7 +75,7 @@ impl ParkKey {
 
     /// The Pod as the rules see it, but for what it refers to.
     pub fn as_pod(&self) -> ClusterPod {
-        let mut pod = ClusterPod::of_shape(self.namespace.clone(), self.shape.clone());
+        let mut pod = ClusterPod::with_scheduling(self.namespace.clone(), self.scheduling.clone());
         if let Some((node, uid)) = &self.nominated {
             pod.uid.clone_from(uid);
             pod.nominated_node = Some(node.clone());

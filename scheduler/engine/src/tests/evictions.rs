@@ -103,7 +103,7 @@ impl History {
             return Some("it is not nominated".to_owned());
         };
         let mut copy = Engine::restore(self.world.engine.snapshot());
-        let priority = record.pod.spec.shape.priority;
+        let priority = record.pod.spec.scheduling.priority;
         let on_node = self.world.engine.cluster.pods_on(&nomination.place.node);
         for other in on_node.filter(|other| other.priority < priority) {
             let is_going = other.deletion == Deletion::TerminatingByPreemption;

@@ -37,7 +37,7 @@ fn loner(name: &str, label: (&str, &str)) -> PodBuilder {
     );
     let node = "n0".into();
     PodBuilder::new(name)
-        .shaped(|shape| shape.pod_affinity.anti_required.push(term))
+        .scheduling(|scheduling| scheduling.pod_affinity.anti_required.push(term))
         .assigned(Assignment::Bound { node, grant: None })
 }
 

@@ -100,7 +100,8 @@ fn a_victim_stays_when_its_place_is_no_longer_needed() {
 #[test]
 fn who_may_not_preempt_does_not() {
     let mut world = full();
-    let never = urgent().shaped(|shape| shape.preemption_policy = PreemptionPolicy::Never);
+    let never =
+        urgent().scheduling(|scheduling| scheduling.preemption_policy = PreemptionPolicy::Never);
     world.see(never.build());
     world.bind_all();
     let (evictions, promises) = world.steps();

@@ -310,7 +310,7 @@ impl History {
         for record in engine.pods.values() {
             let Some(holding) = &record.holding else { continue };
             *cpu.entry(holding.node.to_string()).or_default() +=
-                record.pod.spec.shape.requests.held.cpu_milli;
+                record.pod.spec.scheduling.requests.held.cpu_milli;
             for granted in &holding.granted {
                 let sum = gbps.entry(granted.uid.to_string()).or_default();
                 *sum = sum.saturating_add(granted.amount);

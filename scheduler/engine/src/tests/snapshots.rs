@@ -196,7 +196,8 @@ fn full_after(past: impl FnOnce(&mut World)) -> World {
         world.see(bound(&format!("low{number}"), number).cpu_milli(3000).build());
     }
     // Means nobody who comes, but keeps their label from being left out.
-    let reader = bound("reader", 0).shaped(|it| it.pod_affinity.required.push(web_of("team-b")));
+    let reader =
+        bound("reader", 0).scheduling(|it| it.pod_affinity.required.push(web_of("team-b")));
     world.see(reader.build());
     past(&mut world);
     world.gets_a_twin();
@@ -212,7 +213,7 @@ fn zoned(number: usize) -> model::ClusterNode {
 fn a_term_whose_last_carrier_is_gone_does_not_bear_on_who_is_sent_away() {
     let mut world = full_after(|world| {
         let lonely = bound("lonely", 0);
-        let lonely = lonely.shaped(|it| it.pod_affinity.anti_required.push(web_of("team-a")));
+        let lonely = lonely.scheduling(|it| it.pod_affinity.anti_required.push(web_of("team-a")));
         world.see(lonely.build());
         world.end("lonely");
     });
@@ -229,7 +230,7 @@ fn a_term_whose_last_carrier_is_gone_does_not_bear_on_who_is_sent_away() {
 #[test]
 fn a_preference_whose_last_carrier_is_gone_does_not_bear_on_who_is_chosen() {
     let mut world = full_after(|world| {
-        let shy = bound("shy", 0).shaped(|it| {
+        let shy = bound("shy", 0).scheduling(|it| {
             let term = WeightedPodAffinityTerm { weight: 10, term: web_of("team-a") };
             it.pod_affinity.anti_preferred.push(term);
         });
@@ -270,7 +271,7 @@ fn a_taint_that_is_gone_does_not_bear_on_who_is_chosen() {
 fn a_label_that_was_read_before_anybody_waited_joins_nobody_later() {
     let mut world = World::with_nodes(1);
     let reader = bound("reader", 0).cpu_milli(4000);
-    let reader = reader.shaped(|it| it.pod_affinity.anti_required.push(web_of("team-b")));
+    let reader = reader.scheduling(|it| it.pod_affinity.anti_required.push(web_of("team-b")));
     world.see(reader.build());
     world.see(PodBuilder::new("plain").cpu_milli(4000).build());
     world.see(PodBuilder::new("web").cpu_milli(4000).label("app", "web").build());

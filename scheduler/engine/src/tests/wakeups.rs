@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use model::{
     Assignment, Effect, HostPort, LabelSelector, Labels, NodeName, Pod, PodAffinityTerm, PodUid,
-    Shape, Taint, Toleration, TolerationOperator, TopologySpreadConstraint, WhenUnsatisfiable,
+    SchedulingSpec, Taint, Toleration, TolerationOperator, TopologySpreadConstraint,
+    WhenUnsatisfiable,
 };
 use proptest::prelude::*;
 use rules::{Chances, Cluster, rejection_may_have_changed};
@@ -123,24 +124,26 @@ fn pod(number: u8, generation: u32, wish: &Wish, kinds: Kinds) -> PodBuilder {
     let pod = match kinds {
         Kinds::Shared => pod,
         // A few bytes more or less make no difference to any Node.
-        Kinds::Own => pod.shaped(|shape| {
+        Kinds::Own => pod.scheduling(|scheduling| {
             let bytes = i64::from(number) + 100 * i64::from(generation);
-            shape.requests.asked.memory_bytes += bytes;
-            shape.requests.held.memory_bytes += bytes;
+            scheduling.requests.asked.memory_bytes += bytes;
+            scheduling.requests.held.memory_bytes += bytes;
         }),
     };
-    pod.shaped(|shape| match wish.rule {
-        0 => shape.pod_affinity.required.push(term()),
-        1 | 7 => shape.pod_affinity.anti_required.push(term()),
-        2 => shape.topology_spread.push(TopologySpreadConstraint::new(
+    pod.scheduling(|scheduling| match wish.rule {
+        0 => scheduling.pod_affinity.required.push(term()),
+        1 | 7 => scheduling.pod_affinity.anti_required.push(term()),
+        2 => scheduling.topology_spread.push(TopologySpreadConstraint::new(
             topology,
             1,
             hard,
             LabelSelector::of_labels(&app(wish.app)),
         )),
-        3 => shape.host_ports.extend(HostPort::new("", "", 80)),
-        4 => drop(shape.node_selector.insert("zone".into(), format!("z{}", wish.term_app).into())),
-        5 => shape.tolerations.push(Toleration {
+        3 => scheduling.host_ports.extend(HostPort::new("", "", 80)),
+        4 => drop(
+            scheduling.node_selector.insert("zone".into(), format!("z{}", wish.term_app).into()),
+        ),
+        5 => scheduling.tolerations.push(Toleration {
             key: "k".into(),
             operator: TolerationOperator::Exists,
             value: "".into(),
@@ -309,7 +312,8 @@ impl History {
             if Some(uid) == changes.as_ref() {
                 continue;
             }
-            let pod = engine.asking(&ParkKey { shape: self.shape_of(uid), ..kind.clone() });
+            let pod =
+                engine.asking(&ParkKey { scheduling: self.scheduling_of(uid), ..kind.clone() });
             let expected = is_withdrawn(uid, kind) || self.expected(&before, &after, &pod);
             let may_be_woken = expected || frees;
             woken += usize::from(is_woken(uid));
@@ -343,8 +347,8 @@ impl History {
     }
 
     /// With all labels, also those that do not count.
-    fn shape_of(&self, uid: &PodUid) -> Arc<Shape> {
-        self.world.engine.pods[uid].pod.spec.shape.clone()
+    fn scheduling_of(&self, uid: &PodUid) -> Arc<SchedulingSpec> {
+        self.world.engine.pods[uid].pod.spec.scheduling.clone()
     }
 
     fn expected(&self, before: &Cluster, after: &Cluster, pod: &model::ClusterPod) -> bool {

@@ -55,8 +55,8 @@ struct Filed {
 
 /// Pods of a lower priority than this can be sent away by a Pod of the sort.
 pub(crate) fn level(rules: &Rules, sort: &ParkKey) -> i32 {
-    let never = sort.shape.preemption_policy == PreemptionPolicy::Never;
-    if never || rules.switched_off.preemption { i32::MIN } else { sort.shape.priority }
+    let never = sort.scheduling.preemption_policy == PreemptionPolicy::Never;
+    if never || rules.switched_off.preemption { i32::MIN } else { sort.scheduling.priority }
 }
 
 impl WakeIndex {
@@ -132,7 +132,7 @@ impl WakeIndex {
 
     fn filter_of(&mut self, key: &ParkKey) -> FilterId {
         // Where the objects of a Pod can be used changes; without that, no Node is missed.
-        let filter = NodeFilter::new(&key.profile, &key.shape, &[]);
+        let filter = NodeFilter::new(&key.profile, &key.scheduling, &[]);
         if let Some(id) = self.filter_ids.get(&filter) {
             return *id;
         }
@@ -242,7 +242,7 @@ impl WakeIndex {
     ) -> impl Iterator<Item = &'a ParkKey> {
         let is_meant = |ids: &&BTreeSet<SortId>| {
             let Some(one) = self.keys(ids).next() else { return false };
-            let pod = ClusterPod::of_shape(one.namespace.clone(), one.shape.clone());
+            let pod = ClusterPod::with_scheduling(one.namespace.clone(), one.scheduling.clone());
             terms.iter().any(|term| placed_term_means(cluster, term, &pod))
         };
         self.with_room.values().filter(is_meant).flat_map(|ids| self.keys(ids))
@@ -254,5 +254,5 @@ impl WakeIndex {
 }
 
 fn labels_of(key: &ParkKey) -> (Arc<str>, Labels) {
-    (key.namespace.clone(), key.shape.labels.clone())
+    (key.namespace.clone(), key.scheduling.labels.clone())
 }

@@ -149,15 +149,17 @@ impl Engine {
         let mut moved = Vec::new();
         for (key, group) in self.parked.groups() {
             for (order, pod) in &group.pods {
-                let shape = self.pods.get(pod).map(|record| &record.pod.spec.shape);
-                if let Some(shape) = shape.filter(|shape| concerns(&shape.labels)) {
-                    moved.push((key.clone(), *order, pod.clone(), shape.clone()));
+                let scheduling = self.pods.get(pod).map(|record| &record.pod.spec.scheduling);
+                if let Some(scheduling) =
+                    scheduling.filter(|scheduling| concerns(&scheduling.labels))
+                {
+                    moved.push((key.clone(), *order, pod.clone(), scheduling.clone()));
                 }
             }
         }
-        for (key, order, pod, shape) in moved {
-            let to = ParkKey { shape: self.placing.project(&shape), ..key.clone() };
-            if to.shape != key.shape {
+        for (key, order, pod, scheduling) in moved {
+            let to = ParkKey { scheduling: self.placing.project(&scheduling), ..key.clone() };
+            if to.scheduling != key.scheduling {
                 self.park_as(&key, to, order, &pod);
             }
         }
@@ -214,10 +216,10 @@ impl Engine {
 
     fn sweep_sort(&mut self, sort: &ParkKey) {
         // Selectors that told it from others may be gone.
-        let shape = self.placing.project(&sort.shape);
-        if shape != sort.shape {
+        let scheduling = self.placing.project(&sort.scheduling);
+        if scheduling != sort.scheduling {
             for (key, order, pod) in self.parked.of_sort(sort) {
-                let to = ParkKey { shape: shape.clone(), ..key.clone() };
+                let to = ParkKey { scheduling: scheduling.clone(), ..key.clone() };
                 self.park_as(&key, to, order, &pod);
             }
             return;
@@ -361,7 +363,7 @@ impl Engine {
 
 /// Where a Pod of this sort can have a chance at all: a DaemonSet's Pod names its Node.
 fn scope_of(rules: &Rules, sort: &ParkKey) -> Scope {
-    let required = sort.shape.node_affinity.required.as_ref();
+    let required = sort.scheduling.node_affinity.required.as_ref();
     let named = required.filter(|_| rules.filters_by(Plugin::NodeAffinity));
     named.and_then(NodeSelector::named_nodes).map_or(Scope::Everywhere, Scope::Nodes)
 }
@@ -380,17 +382,17 @@ fn nodes_of(change: Change<'_>) -> BTreeSet<NodeName> {
 
 /// Whether a Pod of this sort asks nothing of the Pods on other Nodes.
 fn is_local(rules: &Rules, kind: &ParkKey) -> bool {
-    let shape = &kind.shape;
+    let scheduling = &kind.scheduling;
     let is_hard = |it: &model::TopologySpreadConstraint| {
         it.when_unsatisfiable == WhenUnsatisfiable::DoNotSchedule
     };
     let spreads = match &rules.default_spread {
-        DefaultSpread::List(defaults) if shape.topology_spread.is_empty() => {
+        DefaultSpread::List(defaults) if scheduling.topology_spread.is_empty() => {
             defaults.iter().any(is_hard)
         }
-        _ => shape.topology_spread.iter().any(is_hard),
+        _ => scheduling.topology_spread.iter().any(is_hard),
     };
-    let affinity = &shape.pod_affinity;
+    let affinity = &scheduling.pod_affinity;
     let stays_alone = affinity.required.is_empty() && affinity.anti_required.is_empty();
     stays_alone && !spreads
 }

@@ -29,8 +29,8 @@ fn what_a_filter_finds_out_before_any_node_goes_with_it() {
     let nodes = cluster([node("n1"), node("n2")], [pod("other").labels("app=a").on("n1")]);
     let named = NodeSelectorTerm::parse(&[], &[raw("metadata.name", "In", &["n1"])]);
     let named = pod("p").with(|pod| {
-        let shape = std::sync::Arc::make_mut(&mut pod.shape);
-        shape.node_affinity.required = Some(NodeSelector { terms: vec![named.clone()] });
+        let scheduling = std::sync::Arc::make_mut(&mut pod.scheduling);
+        scheduling.node_affinity.required = Some(NodeSelector { terms: vec![named.clone()] });
     });
     let off = without_filters([
         Plugin::NodeAffinity,

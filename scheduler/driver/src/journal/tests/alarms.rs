@@ -101,7 +101,8 @@ fn a_wake_up_that_was_lost_writes_a_journal() {
     let mut chaos = Chaos::new(Settings::default());
     let mut pod = chaos.pod(1);
     Arc::make_mut(&mut pod.spec).needs.clear();
-    Arc::make_mut(&mut Arc::make_mut(&mut pod.spec).shape).requests.asked.cpu_milli = 1_000_000;
+    Arc::make_mut(&mut Arc::make_mut(&mut pod.spec).scheduling).requests.asked.cpu_milli =
+        1_000_000;
     chaos.handle(Event::PodSeen(pod));
     chaos.decide();
     let engine = spoiled(&chaos, |snapshot| {

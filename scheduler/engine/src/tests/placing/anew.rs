@@ -10,7 +10,7 @@ use rules::{Cluster, Rules};
 use super::story::Story;
 use crate::placing::{CacheLimit, Choice, KindKey, Placing, View};
 use crate::rng::Rng;
-use crate::testkit::{NodeBuilder, shape};
+use crate::testkit::{NodeBuilder, scheduling};
 use crate::tests::json;
 use crate::wake::Change;
 
@@ -35,8 +35,8 @@ impl Story {
     fn ask_of_promised(&mut self) {
         let pods = self.cluster.pods().values().filter(|pod| pod.node.is_none());
         let Some(pod) = pods.min_by(|one, other| one.uid.cmp(&other.uid)).cloned() else { return };
-        let (namespace, shape) = (pod.namespace().clone(), pod.shape.clone());
-        let kind = KindKey { profile: "p".into(), namespace, shape, reach: Vec::new() };
+        let (namespace, scheduling) = (pod.namespace().clone(), pod.scheduling.clone());
+        let kind = KindKey { profile: "p".into(), namespace, scheduling, reach: Vec::new() };
         let seats = self.placing.seats().to_vec();
         let mut new = Placing::of(&self.cluster, seats, CacheLimit::default());
         let mut random = self.random.clone();
@@ -66,15 +66,15 @@ proptest! {
 #[test]
 fn what_nodes_were_once_uses_up_no_numbers() {
     const BITS: usize = 13;
-    let mut shape = shape(100, 0);
+    let mut scheduling = scheduling(100, 0);
     for bit in 0..BITS {
         let raw = RawRequirement::new(&format!("bit{bit}"), "Exists", &[]);
         let term = NodeSelectorTerm::parse(&[raw], &[]);
-        shape.node_affinity.preferred.push(PreferredNodeTerm { weight: 1 << bit, term });
+        scheduling.node_affinity.preferred.push(PreferredNodeTerm { weight: 1 << bit, term });
     }
-    shape.images.push("app:1".into());
+    scheduling.images.push("app:1".into());
     let (profile, namespace) = ("p".into(), "team-a".into());
-    let kind = KindKey { profile, namespace, shape: Arc::new(shape), reach: Vec::new() };
+    let kind = KindKey { profile, namespace, scheduling: Arc::new(scheduling), reach: Vec::new() };
     let (mut cluster, mut placing) = (Cluster::default(), Placing::default());
     let (rules, mut random) = (Rules::default(), Rng::new(7));
     let image = Arc::new(NodeImage { names: vec!["app:1".into()], size_bytes: 1 << 30 });

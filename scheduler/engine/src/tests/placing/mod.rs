@@ -52,8 +52,8 @@ impl Story {
             return;
         }
         let pod = waiting.swap_remove(self.random.below(waiting.len()));
-        let (namespace, shape) = (pod.namespace().clone(), pod.shape.clone());
-        let kind = KindKey { profile: "p".into(), namespace, shape, reach: Vec::new() };
+        let (namespace, scheduling) = (pod.namespace().clone(), pod.scheduling.clone());
+        let kind = KindKey { profile: "p".into(), namespace, scheduling, reach: Vec::new() };
         let view = View { rules: &self.rules, cluster: &self.cluster };
         let Decision::Rejected(rejection) = decide(&self.rules, &self.cluster, &pod) else {
             return;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use model::{
     ClusterNode, ClusterPod, Deletion, Effect, HostPort, LabelSelector, Labels, Node, NodeImage,
     NodeName, NodeSelector, NodeSelectorTerm, ObjectKey, ObjectRef, Owner, OwnerKind,
-    PreferredNodeTerm, RawRequirement, Reach, Resources, Shape, Taint, Toleration,
+    PreferredNodeTerm, RawRequirement, Reach, Resources, SchedulingSpec, Taint, Toleration,
     TolerationOperator, TopologySpreadConstraint, WeightedPodAffinityTerm, WhenUnsatisfiable,
 };
 use rules::{Cluster, DefaultSpread, Plugin, Rules, ScoringStrategy};
 
 use crate::placing::{CacheLimit, KindKey, Placing};
 use crate::rng::Rng;
-use crate::testkit::{corridor, shape};
+use crate::testkit::{corridor, scheduling};
 use crate::wake::Change;
 
 pub(super) const NODES: usize = 12;
@@ -186,10 +186,10 @@ impl Story {
         }
     }
 
-    fn some_shape(&mut self) -> Shape {
+    fn some_scheduling(&mut self) -> SchedulingSpec {
         let cpu = [0, 100, 300, 700, 900, 900][self.below(if self.is_crowded { 6 } else { 4 })];
         let memory = [0, 64 << 20, 400 << 20][self.below(3)];
-        let mut it = shape(cpu, memory);
+        let mut it = scheduling(cpu, memory);
         it.labels = labels(&[("app", format!("a{}", self.below(3)))]);
         if self.one_in(2) {
             it.labels.extend(labels(&[("index", format!("{}", self.below(INDEXES)))]));
@@ -256,14 +256,14 @@ impl Story {
     }
 
     fn some_kind(&mut self) -> KindKey {
-        let shape = Arc::new(self.some_shape());
+        let scheduling = Arc::new(self.some_scheduling());
         let mut reach = Vec::new();
         if self.one_in(6) {
             let object: ObjectRef = corridor("c1");
             reach.push(Reach { object, node_selector: labels(&[("zone", "z1".to_owned())]) });
         }
         let namespace = NAMESPACES[self.below(2)].into();
-        KindKey { profile: "p".into(), namespace, shape, reach }
+        KindKey { profile: "p".into(), namespace, scheduling, reach }
     }
 
     /// A Pod on a Node, or with the promise of one.
@@ -273,11 +273,11 @@ impl Story {
         let name = format!("p{uid}");
         let key = ObjectKey::new(NAMESPACES[self.below(2)], &name);
         let mut pod = ClusterPod::new(key, name.as_str().into());
-        pod.shape = if self.one_in(2) {
+        pod.scheduling = if self.one_in(2) {
             let kind = self.below(self.kinds.len());
-            self.kinds[kind].shape.clone()
+            self.kinds[kind].scheduling.clone()
         } else {
-            Arc::new(self.some_shape())
+            Arc::new(self.some_scheduling())
         };
         if self.one_in(30) {
             pod.requests.held.cpu_milli = i64::MAX - 5;

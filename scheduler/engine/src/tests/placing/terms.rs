@@ -39,16 +39,16 @@ impl Story {
 
     /// Another Pod of this kind, but for a label that few selectors read.
     pub fn one_like(&mut self, kind: &KindKey) -> KindKey {
-        let mut shape = (*kind.shape).clone();
+        let mut scheduling = (*kind.scheduling).clone();
         match self.below(4) {
-            0 => drop(shape.labels.remove("index")),
+            0 => drop(scheduling.labels.remove("index")),
             1 => return kind.clone(),
             _ => {
                 let index = format!("{}", self.below(INDEXES));
-                shape.labels.extend(labels(&[("index", index)]));
+                scheduling.labels.extend(labels(&[("index", index)]));
             }
         }
-        KindKey { shape: Arc::new(shape), ..kind.clone() }
+        KindKey { scheduling: Arc::new(scheduling), ..kind.clone() }
     }
 
     pub fn spread(&mut self) -> TopologySpreadConstraint {

@@ -9,11 +9,11 @@ use crate::{
     PreemptionPolicy, Toleration, TopologySpreadConstraint,
 };
 
-/// Everything in a Pod that bears on where it can go. Pods of one namespace and one shape fit on
+/// Everything in a Pod that bears on where it can go. Pods of one namespace and one such spec fit on
 /// the same Nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Shape {
+pub struct SchedulingSpec {
     #[serde(skip_serializing_if = "is_default")]
     pub labels: Labels,
     #[serde(skip_serializing_if = "is_default")]
@@ -54,7 +54,7 @@ pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-impl Shape {
+impl SchedulingSpec {
     /// `nodeSelector` and the required node affinity.
     pub fn accepts(&self, node: &Node) -> bool {
         let required = self.node_affinity.required.as_ref();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use model::{
-    FeatureUse, HostPort, Owner, OwnerKind, PreemptionPolicy, Shape, Toleration,
+    FeatureUse, HostPort, Owner, OwnerKind, PreemptionPolicy, SchedulingSpec, Toleration,
     TolerationOperator, listed_image_name,
 };
 
@@ -15,12 +15,12 @@ use super::requests::requests;
 use super::spread::spread_constraint;
 use crate::wire::{WireContainer, WirePod, WirePodSpec, WireToleration};
 
-pub(super) fn shape(namespace: &Arc<str>, wire: &WirePod) -> Shape {
+pub(super) fn scheduling_spec(namespace: &Arc<str>, wire: &WirePod) -> SchedulingSpec {
     let WirePod { metadata, spec, status } = wire;
     let constraints = spec.topology_spread_constraints.iter();
     let images = containers(spec).map(|container| container.image.as_str());
     let volumes = spec.volumes.iter().filter_map(|volume| volume.image.as_deref());
-    Shape {
+    SchedulingSpec {
         labels: metadata.labels.as_ref().map(labels).unwrap_or_default(),
         priority: spec.priority.unwrap_or(0),
         preemption_policy: preemption_policy(spec),
@@ -99,29 +99,29 @@ mod tests {
     use model::LabelSelector;
     use serde_json::{Value, json};
 
-    fn of(pod: Value) -> Shape {
-        shape(&"own".into(), &serde_json::from_value(pod).unwrap())
+    fn of(pod: Value) -> SchedulingSpec {
+        scheduling_spec(&"own".into(), &serde_json::from_value(pod).unwrap())
     }
 
-    fn of_spec(spec: &Value) -> Shape {
+    fn of_spec(spec: &Value) -> SchedulingSpec {
         of(json!({"spec": spec}))
     }
 
     #[test]
     fn an_empty_pod_asks_for_nothing() {
-        assert_eq!(of(json!({})), Shape::default());
-        assert_eq!(of_spec(&json!({"containers": null})), Shape::default());
+        assert_eq!(of(json!({})), SchedulingSpec::default());
+        assert_eq!(of_spec(&json!({"containers": null})), SchedulingSpec::default());
     }
 
     #[test]
     fn labels_priority_and_policy_are_the_pods() {
-        let shape = of(json!({
+        let scheduling = of(json!({
             "metadata": {"labels": {"app": "x"}},
             "spec": {"priority": -7, "preemptionPolicy": "Never", "nodeSelector": {"zone": "a"}},
         }));
-        assert_eq!((&*shape.labels["app"], shape.priority), ("x", -7));
-        assert_eq!(shape.preemption_policy, PreemptionPolicy::Never);
-        assert_eq!(&*shape.node_selector["zone"], "a");
+        assert_eq!((&*scheduling.labels["app"], scheduling.priority), ("x", -7));
+        assert_eq!(scheduling.preemption_policy, PreemptionPolicy::Never);
+        assert_eq!(&*scheduling.node_selector["zone"], "a");
         let other = of_spec(&json!({"preemptionPolicy": "PreemptLowerPriority"}));
         assert_eq!(other.preemption_policy, PreemptionPolicy::PreemptLowerPriority);
     }
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn ports_of_containers_and_sidecars_are_taken_and_others_are_not() {
         let port = |number: i64| json!([{"containerPort": 1, "hostPort": number}]);
-        let shape = of_spec(&json!({
+        let scheduling = of_spec(&json!({
             "containers": [{"ports": [
                 {"hostPort": 80, "hostIP": "10.0.0.1", "protocol": "UDP"},
                 {"containerPort": 90},
@@ -141,13 +141,13 @@ mod tests {
             ],
         }));
         let expected = [HostPort::new("10.0.0.1", "UDP", 80), HostPort::new("", "", 82)];
-        assert_eq!(shape.host_ports, expected.map(Option::unwrap));
-        assert_eq!(shape.containers, 3);
+        assert_eq!(scheduling.host_ports, expected.map(Option::unwrap));
+        assert_eq!(scheduling.containers, 3);
     }
 
     #[test]
     fn images_of_all_containers_and_volumes_count_by_their_listed_names() {
-        let shape = of_spec(&json!({
+        let scheduling = of_spec(&json!({
             "containers": [{"image": "app"}],
             "initContainers": [{"image": "reg:5000/init:v1"}],
             "volumes": [
@@ -155,7 +155,7 @@ mod tests {
                 {"name": "w", "emptyDir": {}},
             ],
         }));
-        let images: Vec<&str> = shape.images.iter().map(AsRef::as_ref).collect();
+        let images: Vec<&str> = scheduling.images.iter().map(AsRef::as_ref).collect();
         assert_eq!(images, ["app:latest", "reg:5000/init:v1", "model@sha256:aa"]);
     }
 
@@ -182,8 +182,8 @@ mod tests {
     #[test]
     fn features_of_the_kubelet_are_required_where_they_are_used() {
         let rules = json!([{"action": "Restart"}, {"action": "RestartAllContainers"}]);
-        let shape = of_spec(&json!({"initContainers": [{"restartPolicyRules": rules}]}));
-        assert!(shape.required_features.contains("RestartAllContainersOnContainerExits"));
+        let scheduling = of_spec(&json!({"initContainers": [{"restartPolicyRules": rules}]}));
+        assert!(scheduling.required_features.contains("RestartAllContainersOnContainerExits"));
         let both = of_spec(&json!({"hostNetwork": true, "hostUsers": false}));
         assert!(both.required_features.contains("UserNamespacesHostNetworkSupport"));
         for one in [json!({"hostNetwork": true}), json!({"hostUsers": false})] {
@@ -197,26 +197,28 @@ mod tests {
         let spread = json!({
             "maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
         });
-        let shape = of_spec(&json!({
+        let scheduling = of_spec(&json!({
             "affinity": {"podAntiAffinity": {
                 "requiredDuringSchedulingIgnoredDuringExecution": [term],
             }},
             "topologySpreadConstraints": [spread, {"whenUnsatisfiable": "Perhaps"}],
         }));
-        let [term] = shape.pod_affinity.anti_required.as_slice() else { panic!("{shape:?}") };
+        let [term] = scheduling.pod_affinity.anti_required.as_slice() else {
+            panic!("{scheduling:?}")
+        };
         assert!(term.namespaces.contains("own"));
-        let [constraint] = shape.topology_spread.as_slice() else { panic!("{shape:?}") };
+        let [constraint] = scheduling.topology_spread.as_slice() else { panic!("{scheduling:?}") };
         assert_eq!(constraint.selector, LabelSelector::Nothing);
     }
 
     #[test]
     fn an_unknown_operator_of_a_toleration_tolerates_nothing_and_an_unknown_effect_is_none() {
-        let shape = of_spec(&json!({"tolerations": [
+        let scheduling = of_spec(&json!({"tolerations": [
             {"operator": "Exists"},
             {"key": "k", "operator": "Gt", "value": "5"},
             {"key": "k", "effect": "Never"},
         ]}));
-        let operators: Vec<_> = shape.tolerations.iter().map(|it| it.operator).collect();
+        let operators: Vec<_> = scheduling.tolerations.iter().map(|it| it.operator).collect();
         assert_eq!(operators, [TolerationOperator::Exists, TolerationOperator::Unknown]);
     }
 }
