@@ -6,9 +6,9 @@ use model::{NodeName, ObjectRef, SchedulingSpec};
 use rules::Reason;
 
 use crate::engine::Engine;
+use crate::evaluation::Evaluation;
 use crate::explain::BINDER;
 use crate::rejection::{Cause, NodesRejection, ObjectRejection, Rejection};
-use crate::survey::Survey;
 use crate::units::Unit;
 
 /// The one thing that stands most in the way.
@@ -42,15 +42,15 @@ pub(crate) fn dominant(
     engine: &Engine,
     scheduling: &SchedulingSpec,
     rejection: &Rejection,
-    survey: &Survey,
+    evaluation: &Evaluation,
 ) -> Dominant {
-    match (rejection, survey) {
+    match (rejection, evaluation) {
         (Rejection::Pod(hold), _) => Dominant::plain("Pod", hold.to_string()),
         (Rejection::Failed(why), _) => Dominant::plain("Pod", why.clone()),
         (Rejection::Binding(rejection), _) => Dominant::plain(BINDER, rejection.to_string()),
         (Rejection::Quarantined, _) => Dominant::plain("Pod", "quarantined".to_owned()),
         (Rejection::Object(rejection), _) => of_object(engine, rejection),
-        (Rejection::Nodes(rejected), Survey::Rejected { nodes, .. }) => {
+        (Rejection::Nodes(rejected), Evaluation::Rejected { nodes, .. }) => {
             of_nodes(engine, scheduling, rejected, nodes)
         }
         (Rejection::Nodes(rejected), _) => of_nodes(engine, scheduling, rejected, &BTreeMap::new()),

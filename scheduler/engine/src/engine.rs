@@ -95,7 +95,7 @@ pub struct Engine {
 }
 
 /// Held Pods looked at in one `poll_report`: most often there is nothing new to say of them, and a
-/// look may cost a survey of all Nodes.
+/// look may cost an evaluation of all Nodes.
 const HELD_LOOKS_MAX: usize = 32;
 
 /// How often parked Pods are judged anew, in case an event was lost.
@@ -162,7 +162,7 @@ impl Engine {
                 self.release_all_throttled();
             }
             let Some(pod) = self.active.pop() else { return Poll::Idle };
-            if let Some(bind) = self.attempt(&pod) {
+            if let Some(bind) = self.schedule_one(&pod) {
                 return Poll::Bind(bind);
             }
         }

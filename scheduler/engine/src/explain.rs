@@ -9,11 +9,11 @@ use rules::Preemption;
 use crate::decision::Work;
 use crate::dominant::{Dominant, dominant};
 use crate::engine::Engine;
+use crate::evaluation::Evaluation;
 use crate::line::Rank;
 use crate::queue::{Order, ParkKey};
 use crate::record::{Record, Stage};
 use crate::rejection::{NodesRejection, Rejection};
-use crate::survey::Survey;
 use crate::wakes_on::wakes_on;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,36 +145,38 @@ impl Engine {
 
     fn answer(&self, question: &Question<'_>) -> Explanation {
         let Question { spec, kind, order, nodes_max, .. } = question;
-        let survey = self.survey_some(kind, *nodes_max);
-        let rejection = match (&spec.hold, self.gate(*order, spec), &survey) {
+        let evaluation = self.evaluate_among(kind, *nodes_max);
+        let rejection = match (&spec.hold, self.pre_filter(*order, spec), &evaluation) {
             (Some(hold), _, _) => Some(Rejection::Pod(hold.clone())),
             (None, Err(rejection), _) => Some(Rejection::Object(rejection)),
-            (None, Ok(_), Survey::Rejected { rejected, .. }) => {
+            (None, Ok(_), Evaluation::Rejected { rejected, .. }) => {
                 Some(self.rejected_by_nodes(rejected.clone()))
             }
-            (None, Ok(_), Survey::Failed(why)) => Some(Rejection::Failed(why.clone())),
-            (None, Ok(_), Survey::Feasible(_)) => None,
+            (None, Ok(_), Evaluation::Failed(why)) => Some(Rejection::Failed(why.clone())),
+            (None, Ok(_), Evaluation::Feasible(_)) => None,
         };
         let total = self.cluster.nodes.len();
         Explanation {
             pod: question.pod.clone(),
             state: if rejection.is_some() { "unschedulable" } else { "schedulable" },
             message: rejection.as_ref().map_or_else(
-                || format!("{} of {total} nodes can take it", survey.feasible()),
+                || format!("{} of {total} nodes can take it", evaluation.feasible()),
                 |rejection| rejection.told(total, self.closed.told().as_deref()),
             ),
-            dominant: rejection.as_ref().map(|it| dominant(self, &spec.scheduling, it, &survey)),
+            dominant: rejection
+                .as_ref()
+                .map(|it| dominant(self, &spec.scheduling, it, &evaluation)),
             wakes_on: rejection.iter().flat_map(|it| wakes_on(&spec.scheduling, it)).collect(),
-            nodes: NodesExplained { looked_at: total.min(*nodes_max), total, ..nodes(&survey) },
-            preemption: self.preemption_explained(&survey),
+            nodes: NodesExplained { looked_at: total.min(*nodes_max), total, ..nodes(&evaluation) },
+            preemption: self.preemption_explained(&evaluation),
             nominated_node: None,
             waiting_for: Duration::ZERO,
             line: None,
         }
     }
 
-    fn preemption_explained(&self, survey: &Survey) -> Option<PreemptionExplained> {
-        let Survey::Rejected { preemption, rejected, .. } = survey else { return None };
+    fn preemption_explained(&self, evaluation: &Evaluation) -> Option<PreemptionExplained> {
+        let Evaluation::Rejected { preemption, rejected, .. } = evaluation else { return None };
         let Preemption::Possible { candidates, best } = preemption else {
             let message = rejected.preemption.as_deref()?.to_owned();
             return Some(PreemptionExplained { message: Some(message), ..Default::default() });
@@ -211,13 +213,13 @@ struct Question<'a> {
     nodes_max: usize,
 }
 
-fn nodes(survey: &Survey) -> NodesExplained {
-    match survey {
-        Survey::Failed(_) => NodesExplained::default(),
-        Survey::Rejected { rejected, .. } => {
+fn nodes(evaluation: &Evaluation) -> NodesExplained {
+    match evaluation {
+        Evaluation::Failed(_) => NodesExplained::default(),
+        Evaluation::Rejected { rejected, .. } => {
             NodesExplained { reasons: reasons(rejected), ..NodesExplained::default() }
         }
-        Survey::Feasible(placement) => NodesExplained {
+        Evaluation::Feasible(placement) => NodesExplained {
             feasible: placement.feasible.len(),
             best: placement.best.iter().take(BEST_NAMED_MAX).cloned().collect(),
             reasons: reasons(&NodesRejection::of_nodes(&placement.rejected)),

@@ -23,14 +23,14 @@
 
 mod census;
 mod closed;
-mod cycle;
+mod cluster_sync;
 mod decision;
 mod device_classes;
 mod dominant;
 mod engine;
+mod evaluation;
 mod event;
 mod explain;
-mod gate;
 mod ledger;
 mod line;
 mod nodes_rejection;
@@ -39,6 +39,7 @@ mod objects;
 mod observe;
 mod opinion;
 mod placing;
+mod pre_filter;
 mod preempt;
 mod profile;
 mod record;
@@ -47,10 +48,10 @@ mod recover;
 mod rejection;
 mod reports;
 mod rng;
+mod schedule_one;
 mod snapshot;
 mod stages;
 mod stats;
-mod survey;
 mod tally;
 #[cfg(test)]
 mod testkit;

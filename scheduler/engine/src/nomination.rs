@@ -25,7 +25,7 @@ pub(crate) struct Nomination {
     pub place: Holding,
     /// Whether the ledger holds that. It does not for a nomination that was read from the Pod before the Pod was tried,
     /// nor while the Pod is being bound: then its own holding counts.
-    pub is_held: bool,
+    pub is_reserved: bool,
     /// Who has to go.
     pub victims: Vec<PodUid>,
     /// When it ends at the latest.
@@ -35,7 +35,7 @@ pub(crate) struct Nomination {
 impl Nomination {
     pub fn new(node: NodeName, victims: Vec<PodUid>, until: Instant) -> Self {
         let place = Holding { node, granted: Box::default() };
-        Self { place, is_held: false, victims, until }
+        Self { place, is_reserved: false, victims, until }
     }
 }
 
@@ -56,14 +56,14 @@ impl Nominations {
 
 impl Engine {
     /// Gives the Pod this nomination in the place of the one that it has. What it takes is held by
-    /// [`Self::hold_nominated`].
+    /// [`Self::reserve_nominated`].
     pub(crate) fn set_nomination(&mut self, uid: &PodUid, new: Option<Nomination>) {
         let Some(record) = self.pods.get_mut(uid) else { return };
         let before = std::mem::replace(&mut record.nominated, new.map(Box::new));
         let has_moved = before.as_ref().map(|it| &it.place.node) != record.nominated_node();
         if let Some(before) = &before {
             self.nominations.due.remove(&(before.until, uid.clone()));
-            if before.is_held {
+            if before.is_reserved {
                 self.ledger.withdraw(record.order, &before.place);
                 self.ledger.commit();
             }
@@ -73,9 +73,9 @@ impl Engine {
         }
         if has_moved {
             self.reports.held(self.now, uid, &record.report);
-            self.reflect(uid);
+            self.sync_pod_to_cluster(uid);
         }
-        if let Some(before) = before.filter(|before| before.is_held) {
+        if let Some(before) = before.filter(|before| before.is_reserved) {
             self.wake_after_release(&before.place);
         }
     }
@@ -93,10 +93,10 @@ impl Engine {
     }
 
     /// Holds for a nominated Pod everything that it takes, all of it or nothing. `false`: there is not enough.
-    pub(crate) fn hold_nominated(&mut self, uid: &PodUid) -> bool {
+    pub(crate) fn reserve_nominated(&mut self, uid: &PodUid) -> bool {
         let Some(record) = self.pods.get(uid) else { return false };
         let Some(nomination) = record.nominated.as_deref() else { return false };
-        if nomination.is_held {
+        if nomination.is_reserved {
             return true;
         }
         let (pod, order) = (record.pod.clone(), record.order);
@@ -104,7 +104,7 @@ impl Engine {
         let place = Holding { node: nomination.place.node.clone(), granted };
         let mark = self.ledger.mark();
         self.ledger.nominate(order, &pod, &place);
-        if self.gate_of_nominee(order, &pod.spec).is_err() {
+        if self.pre_filter_nominated(order, &pod.spec).is_err() {
             self.ledger.rollback(mark);
             return false;
         }
@@ -112,7 +112,7 @@ impl Engine {
         self.question_nominees_of(&place);
         if let Some(nomination) = self.pods.get_mut(uid).and_then(|it| it.nominated.as_mut()) {
             nomination.place = place;
-            nomination.is_held = true;
+            nomination.is_reserved = true;
         }
         true
     }
@@ -168,11 +168,11 @@ impl Engine {
         if !record.stage.is_waiting() || record.pod.spec.hold.is_some() {
             return false;
         }
-        let Ok(objects) = self.gate_of_nominee(record.order, &record.pod.spec) else {
+        let Ok(objects) = self.pre_filter_nominated(record.order, &record.pod.spec) else {
             return false;
         };
         let granted = nomination.place.granted.iter().map(|it| &it.uid);
-        if nomination.is_held && !granted.eq(objects.iter().map(|object| &object.uid)) {
+        if nomination.is_reserved && !granted.eq(objects.iter().map(|object| &object.uid)) {
             // Another object under the same name.
             return false;
         }
@@ -186,8 +186,8 @@ impl Engine {
         let leaving: Vec<&ClusterPod> =
             self.cluster.pods_on(&nomination.place.node).filter(is_leaving).collect();
         let (kind, rules) = (record.kind(), self.rules_of(&record.pod.spec.profile));
-        let asking = self.asking(&kind);
-        rules::filter_without(rules, &self.cluster, &asking, node, &leaving).is_empty()
+        let to_place = self.pod_to_place(&kind);
+        rules::filter_without(rules, &self.cluster, &to_place, node, &leaving).is_empty()
     }
 
     /// To be called after every change of the cluster. Pods that ask something of the Pods on other Nodes are asked
@@ -282,7 +282,7 @@ impl Engine {
     pub(crate) fn restore_nomination(&mut self, record: &Record) {
         let Some(nomination) = record.nominated.as_deref() else { return };
         self.nominations.due.insert((nomination.until, record.pod.uid.clone()));
-        if nomination.is_held {
+        if nomination.is_reserved {
             self.ledger.nominate(record.order, &record.pod, &nomination.place);
             self.ledger.commit();
         }

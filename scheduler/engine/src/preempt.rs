@@ -169,7 +169,7 @@ impl Engine {
         }
         for (uid, nomination) in read {
             self.set_nomination(&uid, nomination);
-            if !self.hold_nominated(&uid) {
+            if !self.reserve_nominated(&uid) {
                 self.set_nomination(&uid, None);
             }
             if self.stage_of(&uid) == Some(&Stage::Parked) {

@@ -73,7 +73,7 @@ impl Engine {
             *self.stats.of_stage(&record.stage) += 1;
             self.pods.insert(record);
             self.move_to(&uid, to);
-            self.reflect(&uid);
+            self.sync_pod_to_cluster(&uid);
         }
         let culprit = culprit?;
         self.stats.quarantined += 1;

@@ -110,7 +110,7 @@ impl Engine {
         if let Some(hold) = &spec.hold {
             return Some(Estimate::unknown(format!("it waits for a change of its own: {hold}")));
         }
-        let objects = match self.gate(record.order, spec) {
+        let objects = match self.pre_filter(record.order, spec) {
             Ok(_) => Estimate::now(now_unix_s, "what it refers to is free now"),
             Err(rejection) => self.when_object(record, &rejection),
         };
@@ -199,12 +199,12 @@ impl Engine {
     /// When the first Node has room, by the declared ends of the Pods on it.
     fn when_nodes(&self, record: &Record, now_unix_s: i64) -> Estimate {
         let kind = record.kind();
-        if self.survey(&kind).feasible() > 0 {
+        if self.evaluate(&kind).feasible() > 0 {
             return Estimate::now(now_unix_s, "a node has room for it now");
         }
-        let (rules, asking) = (self.rules_of(&kind.profile), self.asking(&kind));
+        let (rules, to_place) = (self.rules_of(&kind.profile), self.pod_to_place(&kind));
         let nodes = self.cluster.nodes.values();
-        let candidates = nodes.filter_map(|node| self.when_node(rules, &asking, node));
+        let candidates = nodes.filter_map(|node| self.when_node(rules, &to_place, node));
         let first = candidates.min_by_key(|(at, _)| *at);
         let Some((at, basis)) = first else {
             return Estimate::unknown("no declared end makes room for it on a node".to_owned());
@@ -220,7 +220,7 @@ impl Engine {
     fn when_node(
         &self,
         rules: &Rules,
-        asking: &ClusterPod,
+        to_place: &ClusterPod,
         node: &ClusterNode,
     ) -> Option<(i64, Vec<Basis>)> {
         let name = &node.node.name;
@@ -236,7 +236,7 @@ impl Engine {
             if basis.len() < ENDS_NAMED_MAX {
                 basis.push(ending.basis(Some(name)));
             }
-            let reasons = filter_without(rules, &self.cluster, asking, node, &gone);
+            let reasons = filter_without(rules, &self.cluster, to_place, node, &gone);
             if reasons.is_empty() {
                 return Some((ending.end.at_unix_s, basis));
             }

@@ -135,10 +135,10 @@ impl Engine {
         }
         let held = self.release_holding(uid);
         // What it was promised is held for it again, as long as that lasts.
-        if !place_again || !self.hold_nominated(uid) {
+        if !place_again || !self.reserve_nominated(uid) {
             self.set_nomination(uid, None);
         }
-        self.reflect(uid);
+        self.sync_pod_to_cluster(uid);
         if let Some(held) = held {
             self.wake_after_release(&held);
         }
@@ -181,15 +181,15 @@ impl Engine {
         self.pods.get(uid).map(|record| &record.stage)
     }
 
-    /// The verdict on a Pod in line as it would be now: the figures of its report are live.
+    /// Rejects a Pod in line anew, so that the figures of its report are live.
     pub(crate) fn refresh_rejection(&mut self, uid: &PodUid) {
         let Some(record) = self.pods.get(uid) else { return };
         if !matches!(record.stage, Stage::InLine(_)) {
             return;
         }
-        let verdict = self.gate(record.order, &record.pod.spec).err();
-        if let (Some(verdict), Some(record)) = (verdict, self.pods.get_mut(uid)) {
-            record.rejection = Some(Box::new(Rejection::Object(verdict)));
+        let rejection = self.pre_filter(record.order, &record.pod.spec).err();
+        if let (Some(rejection), Some(record)) = (rejection, self.pods.get_mut(uid)) {
+            record.rejection = Some(Box::new(Rejection::Object(rejection)));
             record.tries.rejected(self.now, record.rejection.as_deref());
         }
     }

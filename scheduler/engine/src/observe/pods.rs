@@ -100,7 +100,7 @@ impl Engine {
         }
         self.move_to(&uid, Stage::Bound);
         self.set_nomination(&uid, None);
-        self.reflect(&uid);
+        self.sync_pod_to_cluster(&uid);
         if let Some(before) = before.filter(|before| *before != holding) {
             self.wake_after_release(&before);
         }
@@ -162,7 +162,7 @@ impl Engine {
         if let Some(nomination) = nomination {
             self.set_nomination(&uid, Some(nomination));
         }
-        self.reflect(&uid);
+        self.sync_pod_to_cluster(&uid);
     }
 
     /// Should the Binding be refused, the Pod goes on as it is now.
@@ -179,7 +179,7 @@ impl Engine {
         if let Some(record) = self.pods.get_mut(&uid) {
             record.pod = Arc::new(pod);
         }
-        self.reflect(&uid);
+        self.sync_pod_to_cluster(&uid);
     }
 
     pub(super) fn pod_gone(&mut self, uid: &PodUid) {
@@ -216,7 +216,7 @@ impl Engine {
         self.stop_waiting(uid);
         self.move_to(uid, to);
         self.give_back(uid);
-        self.reflect(uid);
+        self.sync_pod_to_cluster(uid);
         self.forget_in_line(uid);
     }
 
@@ -229,7 +229,7 @@ impl Engine {
 
     pub(crate) fn give_back(&mut self, uid: &PodUid) {
         let Some(holding) = self.release_holding(uid) else { return };
-        self.reflect(uid);
+        self.sync_pod_to_cluster(uid);
         self.wake_after_release(&holding);
     }
 

@@ -125,7 +125,7 @@ impl History {
         for record in self.world.engine.pods.values() {
             let Some(nomination) = &record.nominated else { continue };
             // One that was read from the Pod is judged when the Pod is tried.
-            if record.stage.is_waiting() && nomination.is_held {
+            if record.stage.is_waiting() && nomination.is_reserved {
                 let why = self.why_not(record);
                 assert_eq!(why, None, "{} is nominated in vain", record.pod.key);
             }

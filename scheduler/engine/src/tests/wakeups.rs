@@ -312,8 +312,8 @@ impl History {
             if Some(uid) == changes.as_ref() {
                 continue;
             }
-            let pod =
-                engine.asking(&ParkKey { scheduling: self.scheduling_of(uid), ..kind.clone() });
+            let pod = engine
+                .pod_to_place(&ParkKey { scheduling: self.scheduling_of(uid), ..kind.clone() });
             let expected = is_withdrawn(uid, kind) || self.expected(&before, &after, &pod);
             let may_be_woken = expected || frees;
             woken += usize::from(is_woken(uid));

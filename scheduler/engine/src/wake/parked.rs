@@ -302,7 +302,7 @@ impl Engine {
 
     /// What the Pod has at the Node that it was promised.
     pub(crate) fn prospect_of(&self, kind: &ParkKey) -> Prospect {
-        Prospect::of(self.rules_of(&kind.profile), &self.cluster, &self.asking(kind))
+        Prospect::of(self.rules_of(&kind.profile), &self.cluster, &self.pod_to_place(kind))
     }
 
     /// Where a Pod of this sort could go now.
@@ -311,7 +311,7 @@ impl Engine {
         let rules = &self.config.profiles.of(&sort.profile).rules;
         let view = View { rules, cluster: &self.cluster };
         let Some(found) = self.placing.chances(view, &key) else {
-            return Chances::of(rules, &self.cluster, &self.asking(sort));
+            return Chances::of(rules, &self.cluster, &self.pod_to_place(sort));
         };
         let (feasible, preemptible): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|(_, chance)| *chance == Chance::Feasible);
@@ -330,7 +330,7 @@ impl Engine {
                 Some(chance) => {
                     now.set(node, chance == Chance::Feasible, chance == Chance::Preemptible);
                 }
-                None => now.recheck(rules, &self.cluster, &self.asking(sort), node),
+                None => now.recheck(rules, &self.cluster, &self.pod_to_place(sort), node),
             }
             let Some(known) = self.parked.chances_mut(sort) else { continue };
             let (feasible, preemptible) = (!now.feasible.is_empty(), !now.preemptible.is_empty());

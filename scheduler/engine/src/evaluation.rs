@@ -1,30 +1,28 @@
-//! What the Nodes say of a Pod: the rules of kube-scheduler, asked for one Pod at a time.
+//! The evaluation of all Nodes for one Pod: the quick form where it can tell, else the plain rules.
 
 use std::collections::BTreeMap;
 
-use model::{ClusterPod, NodeName, PodSpec, PodUid, Reach, Reservable};
+use model::{ClusterPod, NodeName, PodSpec, Reach, Reservable};
 use rules::{Decision, Placement, Preemption, Reason, decide_among, fits_somewhere, preempt_after};
 
 use crate::engine::Engine;
 use crate::placing::{Choice, KindKey, View, WhyNowhere};
 use crate::queue::ParkKey;
-use crate::record::Record;
 use crate::rejection::NodesRejection;
-use crate::wake::Change;
 
-/// What all Nodes say of a Pod.
-pub(crate) enum Survey {
+/// The result of the plain rules for one Pod on all Nodes.
+pub(crate) enum Evaluation {
     Feasible(Placement),
     Rejected {
         nodes: BTreeMap<NodeName, Vec<Reason>>,
         rejected: NodesRejection,
         preemption: Preemption,
     },
-    /// The Pod cannot be understood.
+    /// The Pod cannot be parsed.
     Failed(String),
 }
 
-impl Survey {
+impl Evaluation {
     pub fn feasible(&self) -> usize {
         match self {
             Self::Feasible(placement) => placement.feasible.len(),
@@ -34,38 +32,22 @@ impl Survey {
 }
 
 impl Engine {
-    /// Brings what the cluster shows of a Pod in line with what is known of it: the only way in
-    /// which a Pod of ours comes to a Node, leaves it, or is promised one.
-    pub(crate) fn reflect(&mut self, uid: &PodUid) {
-        let (record, shown) = (self.pods.get(uid), self.cluster.pods().get(uid).map(|pod| &**pod));
-        if record.map_or(shown.is_none(), |record| record.is_shown_as(shown)) {
-            return;
-        }
-        let after = self.pods.get_mut(uid).and_then(Record::show);
-        let before = match &after {
-            Some(pod) => self.cluster.insert_pod(pod.clone()),
-            None => self.cluster.remove_pod(uid),
-        };
-        let (before, after) = (before.as_deref(), after.as_deref());
-        self.cluster_changed(Change::Pod { before, after });
-    }
-
     /// The Pod of this kind as the rules see it, with what it refers to as it is now.
-    pub(crate) fn asking(&self, key: &ParkKey) -> ClusterPod {
+    pub(crate) fn pod_to_place(&self, key: &ParkKey) -> ClusterPod {
         let mut pod = key.as_pod();
         let objects = key.objects.iter().filter_map(|object| self.objects.get(object));
         pod.reach = objects.map(reach).collect();
         pod
     }
 
-    /// One of the best Nodes for a Pod of this kind, or why there is none. `None`: only a survey can tell.
+    /// One of the best Nodes for a Pod of this kind, or why there is none. `None`: only [`Self::evaluate`] can tell.
     pub(crate) fn best_node(&mut self, kind: &ParkKey) -> Option<Result<NodeName, WhyNowhere>> {
         let key = self.placed_as(kind);
         let rules = &self.config.profiles.of(&kind.profile).rules;
         let promised = kind.nominated.as_ref().and_then(|(node, _)| self.cluster.nodes.get(node));
         if let Some(node) = promised {
-            let asking = self.asking(kind);
-            if rules::filter(rules, &self.cluster, &asking, node).is_empty() {
+            let to_place = self.pod_to_place(kind);
+            if rules::filter(rules, &self.cluster, &to_place, node).is_empty() {
                 return Some(Ok(node.node.name.clone()));
             }
         }
@@ -73,7 +55,7 @@ impl Engine {
         match self.placing.choose(view, &key, &mut self.rng) {
             Choice::On(node) => Some(Ok(node)),
             Choice::Nowhere => {
-                let promised = kind.nominated.as_ref().map(|_| self.asking(kind));
+                let promised = kind.nominated.as_ref().map(|_| self.pod_to_place(kind));
                 let (placing, rng) = (&mut self.placing, &mut self.rng);
                 placing.why_nowhere(view, &key, promised.as_ref(), rng).map(Err)
             }
@@ -92,16 +74,16 @@ impl Engine {
         }
     }
 
-    pub(crate) fn survey(&self, kind: &ParkKey) -> Survey {
-        self.survey_some(kind, usize::MAX)
+    pub(crate) fn evaluate(&self, kind: &ParkKey) -> Evaluation {
+        self.evaluate_among(kind, usize::MAX)
     }
 
-    /// Looks at no more Nodes than this.
-    pub(crate) fn survey_some(&self, kind: &ParkKey, nodes_max: usize) -> Survey {
-        let (rules, pod) = (self.rules_of(&kind.profile), &self.asking(kind));
+    /// Evaluates at most `nodes_max` Nodes.
+    pub(crate) fn evaluate_among(&self, kind: &ParkKey, nodes_max: usize) -> Evaluation {
+        let (rules, pod) = (self.rules_of(&kind.profile), &self.pod_to_place(kind));
         match decide_among(rules, &self.cluster, pod, nodes_max) {
-            Decision::Placed(placement) => Survey::Feasible(placement),
-            Decision::Failed(failure) => Survey::Failed(failure.to_string()),
+            Decision::Placed(placement) => Evaluation::Feasible(placement),
+            Decision::Failed(failure) => Evaluation::Failed(failure.to_string()),
             Decision::Rejected(rejection) => {
                 let preemption = if rejection.nodes.is_empty() {
                     Preemption::NotTried
@@ -109,13 +91,13 @@ impl Engine {
                     preempt_after(rules, &self.cluster, pod, &rejection)
                 };
                 let rejected = NodesRejection::new(&rejection, &preemption);
-                Survey::Rejected { nodes: rejection.nodes, rejected, preemption }
+                Evaluation::Rejected { nodes: rejection.nodes, rejected, preemption }
             }
         }
     }
 
     pub(crate) fn fits_some_node(&self, spec: &PodSpec) -> bool {
-        let pod = self.asking(&ParkKey::of(spec));
+        let pod = self.pod_to_place(&ParkKey::of(spec));
         fits_somewhere(self.rules_of(&spec.profile), &self.cluster, &pod)
     }
 }

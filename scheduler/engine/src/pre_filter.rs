@@ -1,4 +1,4 @@
-//! Whether the objects that a Pod refers to let it pass.
+//! PreFilter: whether the Corridors and MemoryBundles that a Pod refers to can be reserved for it now.
 
 use model::{Amount, Need, ObjectKey, ObjectRef, PodSpec, Reservable};
 
@@ -8,14 +8,14 @@ use crate::queue::Order;
 use crate::rejection::{Cause, ObjectRejection, explains};
 
 impl Engine {
-    /// Whether every object that the Pod refers to lets it pass now: all of them, or the first
-    /// that does not, with the others that do not.
-    pub(crate) fn gate(
+    /// All objects that the Pod refers to, or the rejection by the first that does not admit it, together with the
+    /// further rejections.
+    pub(crate) fn pre_filter(
         &self,
         order: Order,
         spec: &PodSpec,
     ) -> Result<Vec<&Reservable>, Box<ObjectRejection>> {
-        let mut needs = spec.needs.iter().map(|need| self.gate_of(order, spec, need));
+        let mut needs = spec.needs.iter().map(|need| self.pre_filter_object(order, spec, need));
         let passed: Result<Vec<_>, _> = needs.by_ref().collect();
         passed.map_err(|mut first| {
             first.others = needs.filter_map(Result::err).map(|other| *other).collect();
@@ -23,9 +23,8 @@ impl Engine {
         })
     }
 
-    /// The same for what is kept for a nominated Pod: who waits in front of an object does not matter to a Pod that
-    /// holds its share of it.
-    pub(crate) fn gate_of_nominee(
+    /// The same for a nominated Pod, without regard to the bandwidth queues: its share is reserved already.
+    pub(crate) fn pre_filter_nominated(
         &self,
         order: Order,
         spec: &PodSpec,
@@ -33,7 +32,7 @@ impl Engine {
         spec.needs.iter().map(|need| Ok(self.room_for(order, spec, need)?.0)).collect()
     }
 
-    fn gate_of(
+    fn pre_filter_object(
         &self,
         order: Order,
         spec: &PodSpec,
@@ -51,8 +50,8 @@ impl Engine {
         }
     }
 
-    /// Whether the object has room for the need, whoever waits in front of it. What would be told if it is refused
-    /// for another reason comes with it.
+    /// Whether the object has room for the need, without regard to its queue. On success, returns the rejection with
+    /// all figures filled in, for a caller that refuses for another reason.
     fn room_for(
         &self,
         order: Order,
@@ -61,7 +60,7 @@ impl Engine {
     ) -> Result<(&Reservable, ObjectRejection), Box<ObjectRejection>> {
         let object = &need.object;
         let may_use = self.objects.may_use(&spec.namespace, &object.key.namespace);
-        // Nothing is told of an object that the Pod may not use.
+        // Figures of an object that the Pod may not use are not disclosed.
         let known = self.objects.get(object).filter(|_| may_use);
         let mut rejection = ObjectRejection {
             object: object.clone(),
@@ -109,7 +108,7 @@ impl Engine {
         Ok((promise.of, rejection))
     }
 
-    /// Who has, or was promised, an object that only one Pod may have.
+    /// The Pod that uses, or is nominated for, an object that only one Pod may use.
     fn sole_user(&self, object: &Reservable, order: Order) -> Option<ObjectKey> {
         if !object.exclusive {
             return None;
@@ -119,7 +118,7 @@ impl Engine {
         used.or_else(|| nominees.next().map(|nominee| &nominee.holder.key)).cloned()
     }
 
-    /// Whether it is a nominated Pod for whose sake too little is free.
+    /// Whether reservations of nominated Pods are the reason why too little is free.
     fn why_short(&self, object: &Reservable, need: &Need, order: Order) -> Cause {
         let unused = object.floor().saturating_sub(self.ledger.reserved(&object.uid));
         let mut nominees = self.ledger.nominees_before(&object.uid, order);
@@ -131,7 +130,7 @@ impl Engine {
         }
     }
 
-    /// For whom the object's free bandwidth is kept, if that is somebody before `rank`.
+    /// The Pod before `rank` for which the object's free bandwidth is kept, if there is one.
     fn kept_for(&self, object: &ObjectRef, need: &Need, rank: Rank) -> Option<Cause> {
         let line = self.objects.line(object).filter(|_| !need.reserves().is_zero())?;
         let over_quota = |namespace: &str| self.is_over_quota(object, namespace);
@@ -141,7 +140,7 @@ impl Engine {
         Some(Cause::KeptForHead { head: record.pod.key.clone(), times_passed })
     }
 
-    /// Whether this need alone could be met now, were nobody else waiting.
+    /// Whether this need alone could be met now if the queue were empty.
     pub(crate) fn has_room(&self, spec: &PodSpec, need: &Need) -> bool {
         let last = Order::new(spec.scheduling.priority, i64::MAX, u64::MAX);
         self.room_for(last, spec, need).is_ok()

@@ -1,4 +1,6 @@
-//! One attempt to place one Pod: the Pod itself, what it refers to, the Nodes, the reservation.
+//! One attempt to place one Pod, in kube-scheduler's steps: `schedule_one` runs a scheduling cycle, `schedule_pod`
+//! finds a Node (PreFilter, Filter, Score), `reserve` takes what the Pod needs, `mark_unschedulable` queues a Pod
+//! that was not placed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,6 +10,7 @@ use rules::{Plugin, Preemption};
 
 use crate::decision::Bind;
 use crate::engine::Engine;
+use crate::evaluation::Evaluation;
 use crate::ledger::Holding;
 use crate::line::Rank;
 use crate::placing::{Remedy, WhyNowhere};
@@ -15,38 +18,37 @@ use crate::preempt::Clearing;
 use crate::queue::{Order, ParkKey, backoff_after};
 use crate::record::Stage;
 use crate::rejection::{Cause, NodesRejection, Rejection};
-use crate::survey::Survey;
 use crate::wakes_on::WakeOn;
 
-/// Where a Pod goes, and what it takes there.
-struct Place {
+/// The Node for a Pod, and the objects whose bandwidth it reserves there.
+struct Destination {
     node: NodeName,
     objects: Vec<Reservable>,
 }
 
-/// Why it goes nowhere, and what is to be done about it.
-struct Refusal {
+/// Why a Pod was not placed, and what becomes of its nomination.
+struct NotPlaced {
     rejection: Rejection,
-    promise: Promise,
+    nomination: NominationChange,
 }
 
-/// What becomes of the Node that a Pod was promised, now that it was rejected.
-enum Promise {
-    Stays,
-    /// It did not help.
-    Withdrawn,
-    /// Room is to be made there.
-    Given(Clearing),
+/// What becomes of the nominated Node of a Pod that was rejected.
+enum NominationChange {
+    Keep,
+    /// Preemption does not help on any Node.
+    Clear,
+    /// Victims are evicted from this Node to make room.
+    Set(Clearing),
 }
 
-impl From<Rejection> for Refusal {
+impl From<Rejection> for NotPlaced {
     fn from(rejection: Rejection) -> Self {
-        Self { rejection, promise: Promise::Stays }
+        Self { rejection, nomination: NominationChange::Keep }
     }
 }
 
 impl Engine {
-    pub(crate) fn attempt(&mut self, uid: &PodUid) -> Option<Bind> {
+    pub(crate) fn schedule_one(&mut self, uid: &PodUid) -> Option<Bind> {
         let record = self.pods.get_mut(uid)?;
         if record.report.in_flight {
             self.move_to(uid, Stage::Reporting);
@@ -65,9 +67,9 @@ impl Engine {
             self.move_to(uid, Stage::Throttled);
             None
         } else {
-            self.decide(&pod, order, &kind)
+            self.scheduling_cycle(&pod, order, &kind)
         };
-        // What woke this Pod may be left over: then it is the next one's turn.
+        // The Pod was not placed, so the bandwidth that woke it may be left for the next in the queue.
         for object in released.into_iter().filter(|_| decision.is_none()) {
             self.release_line(object);
         }
@@ -79,75 +81,82 @@ impl Engine {
         decision
     }
 
-    /// Places the Pod, or holds it.
-    fn decide(&mut self, pod: &Arc<Pod>, order: Order, kind: &ParkKey) -> Option<Bind> {
-        let Refusal { rejection, promise } = match self.verdict(order, &pod.spec, kind) {
-            Ok(place) => return Some(self.reserve(pod, order, place)),
-            Err(refusal) => refusal,
+    /// Reserves and binds, or queues the Pod as unschedulable.
+    fn scheduling_cycle(&mut self, pod: &Arc<Pod>, order: Order, kind: &ParkKey) -> Option<Bind> {
+        let NotPlaced { rejection, nomination } = match self.schedule_pod(order, &pod.spec, kind) {
+            Ok(destination) => return Some(self.reserve(pod, order, destination)),
+            Err(not_placed) => not_placed,
         };
-        match promise {
-            Promise::Stays => {}
-            Promise::Withdrawn => self.set_nomination(&pod.uid, None),
-            Promise::Given(clearing) => self.nominate(&pod.uid, clearing),
+        match nomination {
+            NominationChange::Keep => {}
+            NominationChange::Clear => self.set_nomination(&pod.uid, None),
+            NominationChange::Set(clearing) => self.nominate(&pod.uid, clearing),
         }
-        if !self.hold_nominated(&pod.uid) {
+        if !self.reserve_nominated(&pod.uid) {
             self.set_nomination(&pod.uid, None);
         }
-        self.hold(&pod.uid, rejection);
+        self.mark_unschedulable(&pod.uid, rejection);
         self.question_nominee(&pod.uid);
-        // Its place among the Bindings of its namespace is free.
+        // The Binding that its namespace may have in flight is free again.
         self.release_throttled(&pod.spec.namespace);
         None
     }
 
-    /// Where the Pod goes and what it is granted, or why nowhere.
-    fn verdict(&mut self, order: Order, spec: &PodSpec, kind: &ParkKey) -> Result<Place, Refusal> {
+    /// The Node and the objects for the Pod, or why there is none.
+    fn schedule_pod(
+        &mut self,
+        order: Order,
+        spec: &PodSpec,
+        kind: &ParkKey,
+    ) -> Result<Destination, NotPlaced> {
         if let Some(hold) = &spec.hold {
             return Err(Rejection::Pod(hold.clone()).into());
         }
-        let objects = self.gate(order, spec).map_err(Rejection::Object)?;
+        let objects = self.pre_filter(order, spec).map_err(Rejection::Object)?;
         let objects: Vec<Reservable> = objects.into_iter().cloned().collect();
         match self.best_node(kind) {
-            Some(Ok(node)) => return Ok(Place { node, objects }),
-            Some(Err(why)) => return Err(self.refusal(why)),
+            Some(Ok(node)) => return Ok(Destination { node, objects }),
+            Some(Err(why)) => return Err(self.not_placed(why)),
             None => {}
         }
-        match self.survey(kind) {
-            Survey::Failed(why) => Err(Rejection::Failed(why).into()),
-            Survey::Feasible(placement) => {
-                Ok(Place { node: self.any_of(&placement.best), objects })
+        match self.evaluate(kind) {
+            Evaluation::Failed(why) => Err(Rejection::Failed(why).into()),
+            Evaluation::Feasible(placement) => {
+                Ok(Destination { node: self.any_of(&placement.best), objects })
             }
-            Survey::Rejected { rejected, preemption, .. } => {
+            Evaluation::Rejected { rejected, preemption, .. } => {
                 let rejection = self.rejected_by_nodes(rejected);
-                Err(Refusal { rejection, promise: self.promise_after(preemption) })
+                Err(NotPlaced { rejection, nomination: self.nomination_after(preemption) })
             }
         }
     }
 
-    fn refusal(&self, why: WhyNowhere) -> Refusal {
+    fn not_placed(&self, why: WhyNowhere) -> NotPlaced {
         let WhyNowhere { reasons, preemption } = why;
-        let (told, promise) = match preemption {
-            Remedy::NotTried => (None, Promise::Stays),
-            Remedy::NotEligible(why) => (Some(why.to_string()), Promise::Stays),
-            Remedy::NotHelpful(why) => (Some(why), Promise::Withdrawn),
-            Remedy::Possible(node, victims) => (None, Promise::Given(Clearing { node, victims })),
+        let (told, nomination) = match preemption {
+            Remedy::NotTried => (None, NominationChange::Keep),
+            Remedy::NotEligible(why) => (Some(why.to_string()), NominationChange::Keep),
+            Remedy::NotHelpful(why) => (Some(why), NominationChange::Clear),
+            Remedy::Possible(node, victims) => {
+                (None, NominationChange::Set(Clearing { node, victims }))
+            }
         };
         let rejection = self.rejected_by_nodes(NodesRejection::of_counts(reasons, told));
-        Refusal { rejection, promise }
+        NotPlaced { rejection, nomination }
     }
 
-    /// As kube-scheduler does it: a Pod keeps its promise while it waits for its victims to go, and
-    /// loses it when preemption helps nowhere.
-    fn promise_after(&mut self, preemption: Preemption) -> Promise {
+    /// As in kube-scheduler: a Pod keeps its nomination while its victims terminate, and loses it when preemption
+    /// helps on no Node.
+    fn nomination_after(&mut self, preemption: Preemption) -> NominationChange {
         match preemption {
             Preemption::NotTried | Preemption::ClaimsNotFound | Preemption::NotEligible(_) => {
-                Promise::Stays
+                NominationChange::Keep
             }
-            Preemption::NotHelpful(_) => Promise::Withdrawn,
+            Preemption::NotHelpful(_) => NominationChange::Clear,
             Preemption::Possible { mut candidates, best } => {
                 let node = self.any_of(&best);
                 let victims = candidates.remove(&node).map(|it| it.victims).unwrap_or_default();
-                Promise::Given(Clearing { node, victims })
+                NominationChange::Set(Clearing { node, victims })
             }
         }
     }
@@ -159,11 +168,10 @@ impl Engine {
         node.clone()
     }
 
-    /// Takes what the Pod was promised, all of it or nothing. The limits are asserted again: were
-    /// one exceeded, the fault would be ours, and everything taken is put back before anybody can
-    /// see it.
-    fn reserve(&mut self, pod: &Arc<Pod>, order: Order, place: Place) -> Bind {
-        let Place { node, objects } = place;
+    /// Takes everything that the Pod needs, or nothing. The limits are asserted again: exceeding one would be a bug
+    /// here, and the ledger is rolled back before the state becomes visible.
+    fn reserve(&mut self, pod: &Arc<Pod>, order: Order, destination: Destination) -> Bind {
+        let Destination { node, objects } = destination;
         let mut grant = Grant::default();
         for object in &objects {
             let amount = pod.spec.need_of(&object.object).map(Need::reserves).unwrap_or_default();
@@ -173,7 +181,7 @@ impl Engine {
         let holding = Holding { node: node.clone(), granted: grant.parts().cloned().collect() };
         let mark = self.ledger.mark();
         let nomination = self.pods.get(&pod.uid).and_then(|record| record.nominated.as_deref());
-        if let Some(nomination) = nomination.filter(|it| it.is_held) {
+        if let Some(nomination) = nomination.filter(|it| it.is_reserved) {
             self.ledger.withdraw(order, &nomination.place);
         }
         self.ledger.take(pod, &holding);
@@ -190,11 +198,11 @@ impl Engine {
             record.rejection = None;
             record.holding = Some(holding);
             if let Some(nomination) = &mut record.nominated {
-                nomination.is_held = false;
+                nomination.is_reserved = false;
             }
         }
         self.move_to(&pod.uid, Stage::Binding { outcome_unclear: false });
-        self.reflect(&pod.uid);
+        self.sync_pod_to_cluster(&pod.uid);
         let handles = objects.iter().filter_map(|it| Some((it.object.kind, it.handle.clone()?)));
         let has_references = !objects.is_empty();
         Bind {
@@ -209,7 +217,7 @@ impl Engine {
         }
     }
 
-    /// Whoever waits before this Pod for bandwidth that it took was passed.
+    /// Counts a pass for the head of each queue whose bandwidth this Pod took.
     fn count_passes(&mut self, pod: &Pod, order: Order) {
         let now = self.now;
         for need in pod.spec.needs.iter().filter(|need| !need.reserves().is_zero()) {
@@ -224,8 +232,8 @@ impl Engine {
         }
     }
 
-    /// The limit that the Pod exceeds with what has just been taken for it, if any. Counted beside the
-    /// Pods, not by the rules that have let it pass.
+    /// The limit that the Pod exceeds with what has just been taken for it, if any. Counted from the Pods themselves,
+    /// independently of the rules that let it pass.
     fn exceeded(&self, node: &NodeName, pod: &Pod, objects: &[Reservable]) -> Option<String> {
         let has = self.placing.limits_of(node)?;
         let asked = &pod.spec.scheduling.requests.asked;
@@ -246,8 +254,8 @@ impl Engine {
         over.map(|object| format!("the floor of {}", object.object))
     }
 
-    /// Puts the Pod where its wake-up will find it.
-    fn hold(&mut self, uid: &PodUid, rejection: Rejection) {
+    /// Queues the Pod where the event that may help it (`WakeOn`) will find it.
+    fn mark_unschedulable(&mut self, uid: &PodUid, rejection: Rejection) {
         self.stats.attempts_unschedulable += 1;
         let to = match rejection.wake_on() {
             WakeOn::PodChange => Stage::Held,
