@@ -6,7 +6,7 @@ use model::{ClusterPod, NodeName, PodSpec, Reach, Reservable};
 use rules::{Decision, Placement, Preemption, Reason, decide_among, fits_somewhere, preempt_after};
 
 use crate::engine::Engine;
-use crate::placing::{Choice, KindKey, View, WhyNowhere};
+use crate::placing::{Choice, Diagnosis, PodClassKey, View};
 use crate::queue::ParkKey;
 use crate::rejection::NodesRejection;
 
@@ -41,7 +41,7 @@ impl Engine {
     }
 
     /// One of the best Nodes for a Pod of this kind, or why there is none. `None`: only [`Self::evaluate`] can tell.
-    pub(crate) fn best_node(&mut self, kind: &ParkKey) -> Option<Result<NodeName, WhyNowhere>> {
+    pub(crate) fn best_node(&mut self, kind: &ParkKey) -> Option<Result<NodeName, Diagnosis>> {
         let key = self.placed_as(kind);
         let rules = &self.config.profiles.of(&kind.profile).rules;
         let promised = kind.nominated.as_ref().and_then(|(node, _)| self.cluster.nodes.get(node));
@@ -57,16 +57,16 @@ impl Engine {
             Choice::Nowhere => {
                 let promised = kind.nominated.as_ref().map(|_| self.pod_to_place(kind));
                 let (placing, rng) = (&mut self.placing, &mut self.rng);
-                placing.why_nowhere(view, &key, promised.as_ref(), rng).map(Err)
+                placing.diagnose(view, &key, promised.as_ref(), rng).map(Err)
             }
             Choice::Unknown => None,
         }
     }
 
     /// The kind of Pod by what bears on where it goes, with what it refers to as it is now.
-    pub(crate) fn placed_as(&self, kind: &ParkKey) -> KindKey {
+    pub(crate) fn placed_as(&self, kind: &ParkKey) -> PodClassKey {
         let objects = kind.objects.iter().filter_map(|object| self.objects.get(object));
-        KindKey {
+        PodClassKey {
             profile: kind.profile.clone(),
             namespace: kind.namespace.clone(),
             scheduling: kind.scheduling.clone(),

@@ -13,7 +13,7 @@ use crate::engine::Engine;
 use crate::evaluation::Evaluation;
 use crate::ledger::Holding;
 use crate::line::Rank;
-use crate::placing::{Remedy, WhyNowhere};
+use crate::placing::{Diagnosis, PreemptionResult};
 use crate::preempt::Clearing;
 use crate::queue::{Order, ParkKey, backoff_after};
 use crate::record::Stage;
@@ -131,13 +131,13 @@ impl Engine {
         }
     }
 
-    fn not_placed(&self, why: WhyNowhere) -> NotPlaced {
-        let WhyNowhere { reasons, preemption } = why;
+    fn not_placed(&self, why: Diagnosis) -> NotPlaced {
+        let Diagnosis { reasons, preemption } = why;
         let (told, nomination) = match preemption {
-            Remedy::NotTried => (None, NominationChange::Keep),
-            Remedy::NotEligible(why) => (Some(why.to_string()), NominationChange::Keep),
-            Remedy::NotHelpful(why) => (Some(why), NominationChange::Clear),
-            Remedy::Possible(node, victims) => {
+            PreemptionResult::NotTried => (None, NominationChange::Keep),
+            PreemptionResult::NotEligible(why) => (Some(why.to_string()), NominationChange::Keep),
+            PreemptionResult::NotHelpful(why) => (Some(why), NominationChange::Clear),
+            PreemptionResult::Possible(node, victims) => {
                 (None, NominationChange::Set(Clearing { node, victims }))
             }
         };

@@ -1,4 +1,4 @@
-//! Which Pods would have to go to make room, and on which Node they are the smallest loss.
+//! Preemption: the victims on each Node, and the Nodes where they cost least.
 //!
 //! Every Node that may help is tried. kube-scheduler stops early in clusters with more than 100
 //! such Nodes, at a random place.
@@ -34,7 +34,7 @@ pub enum Preemption {
     Possible {
         /// Never empty.
         candidates: BTreeMap<NodeName, Candidate>,
-        /// The Nodes where the loss is smallest. kube-scheduler takes any of them.
+        /// The Nodes where the cost is lowest. kube-scheduler takes any of them.
         best: BTreeSet<NodeName>,
     },
 }
@@ -92,7 +92,7 @@ impl fmt::Display for Ineligible {
 pub enum Refusal {
     /// The Node was rejected for a reason that has nothing to do with other Pods.
     NotHelpful,
-    /// Nobody there has a lower priority.
+    /// No Pod there has a lower priority.
     NoVictims,
     /// Even without them, the Pod does not fit.
     StillRejected(Vec<Reason>),
@@ -108,29 +108,29 @@ impl Refusal {
     }
 }
 
-/// Who would have to leave a Node.
+/// The victims on one Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// The most important first. Never empty.
     pub victims: Vec<PodUid>,
     /// Victims whose disruption a budget does not allow.
     pub budget_violations: usize,
-    pub loss: Loss,
+    pub cost: VictimCost,
 }
 
-/// The same while the Pods are at hand: most often only the loss is asked for.
+/// The same while the Pods are at hand: most often only the cost is needed.
 #[derive(Clone, Debug)]
 pub struct Victims<'a> {
     pods: Vec<&'a ClusterPod>,
     budget_violations: usize,
-    pub loss: Loss,
+    pub cost: VictimCost,
 }
 
 impl From<Victims<'_>> for Candidate {
     fn from(victims: Victims<'_>) -> Self {
-        let Victims { pods, budget_violations, loss } = victims;
+        let Victims { pods, budget_violations, cost } = victims;
         let victims = pods.iter().map(|victim| victim.uid.clone()).collect();
-        Self { victims, budget_violations, loss }
+        Self { victims, budget_violations, cost }
     }
 }
 
@@ -167,10 +167,10 @@ pub fn preempt_after(
     };
     let hopeless = cluster.nodes.keys().filter(|name| !resolvable.contains(name));
     refusals.extend(hopeless.map(|name| (name.clone(), Refusal::NotHelpful)));
-    let Some(smallest) = candidates.values().map(|candidate| candidate.loss).min() else {
+    let Some(smallest) = candidates.values().map(|candidate| candidate.cost).min() else {
         return Preemption::NotHelpful(refusals);
     };
-    let best = candidates.iter().filter(|(_, candidate)| candidate.loss == smallest);
+    let best = candidates.iter().filter(|(_, candidate)| candidate.cost == smallest);
     let best = best.map(|(name, _)| name.clone()).collect();
     Preemption::Possible { candidates, best }
 }
@@ -210,7 +210,7 @@ pub(crate) fn may_preempt(question: Question<'_>) -> bool {
     may_ever && !waits
 }
 
-/// Whether Pods that were sent away for the sake of such a Pod are still on the Node.
+/// Whether victims of such a Pod are still terminating on the Node.
 pub fn has_leaving_victims(cluster: &Cluster, pod: &ClusterPod, node: &NodeName) -> bool {
     cluster.pods_on(node).any(|other| {
         other.priority < pod.priority && other.deletion == Deletion::TerminatingByPreemption
@@ -227,8 +227,8 @@ fn ineligible(cluster: &Cluster, pod: &ClusterPod, rejection: &Rejection) -> Opt
     (may_still_help && leaving).then_some(Ineligible::VictimsTerminating)
 }
 
-/// Takes away everyone of lower priority, then puts back whoever can stay: first those that a
-/// budget protects, then the others, the most important first.
+/// Removes all Pods of lower priority, then reprieves those that can stay: first those that a budget
+/// protects, then the others, the most important first.
 pub(crate) fn candidate(trial: Trial<'_>) -> Result<Candidate, Refusal> {
     let (cluster, priority) = (trial.cluster, trial.pod.priority);
     let on_node = cluster.pods_on(&trial.node.node.name);
@@ -236,7 +236,7 @@ pub(crate) fn candidate(trial: Trial<'_>) -> Result<Candidate, Refusal> {
         .map(Candidate::from)
 }
 
-/// A Node from which Pods are taken away, and put back, in thought.
+/// A dry run: a Node from which Pods are removed and put back without effect on the cluster.
 pub trait Rehearsal<'a> {
     fn take_away(&mut self, pod: &'a ClusterPod);
     fn put_back(&mut self, pod: &'a ClusterPod);
@@ -291,8 +291,8 @@ pub fn victims_by<'a>(
         // Everyone fits again, so the Pod was not rejected for their sake.
         return Err(Refusal::NotHelpful);
     }
-    let loss = Loss::of(&victims, budget_violations);
-    Ok(Victims { pods: victims, budget_violations, loss })
+    let cost = VictimCost::of(&victims, budget_violations);
+    Ok(Victims { pods: victims, budget_violations, cost })
 }
 
 /// Those that cannot stay.
@@ -319,7 +319,7 @@ fn started_at(pod: &ClusterPod) -> i64 {
 }
 
 /// Those whose disruption would violate a budget, and the others. Budgets are used up in the
-/// order of importance. A Pod without labels is in no budget, and `{}` protects nobody.
+/// order of importance. A Pod without labels is in no budget, and `{}` protects no Pod.
 fn split_by_budgets<'a>(
     budgets: &BTreeMap<ObjectKey, PodDisruptionBudget>,
     pods: &[&'a ClusterPod],
@@ -359,7 +359,7 @@ pub fn protects(selector: &LabelSelector, pod: &ClusterPod) -> bool {
 
 /// What preemption on a Node costs, the first difference deciding. Less is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Loss {
+pub struct VictimCost {
     budget_violations: usize,
     highest_priority: i32,
     /// Each counted from the lowest priority there is, so that more victims are never less.
@@ -369,7 +369,7 @@ pub struct Loss {
     running_since: Reverse<i64>,
 }
 
-impl Loss {
+impl VictimCost {
     fn of(victims: &[&ClusterPod], budget_violations: usize) -> Self {
         let highest_priority = victims.iter().map(|victim| victim.priority).max().unwrap_or(0);
         let highest = victims.iter().filter(|victim| victim.priority == highest_priority);

@@ -1,4 +1,4 @@
-//! Which PodDisruptionBudgets have changed: they bear on who has to go, and on nothing else.
+//! Which PodDisruptionBudgets have changed: they affect the choice of victims, and nothing else.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

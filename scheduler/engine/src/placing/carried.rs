@@ -1,5 +1,5 @@
-//! The terms that Pods on Nodes carry, each for as long as some Pod does. Whom a term means is found out once; nothing is left of
-//! it when its last carrier goes, because what is decided must not depend on who was there before.
+//! The terms that Pods on Nodes carry, each for as long as some Pod does. Which Pods a term matches is computed once;
+//! nothing is left of it when its last carrier goes, because decisions must not depend on Pods of the past.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Running counts: how many Pods on each Node are meant by somebody's term or selector, and how many carry a
+//! Running counts: how many Pods on each Node some term or selector matches, and how many carry a
 //! term of their own. Kept up to date by each Pod that comes or goes; no scan over Pods.
 
 use std::sync::Arc;
@@ -24,9 +24,9 @@ pub(super) enum Counted {
     Carrying(Carried),
 }
 
-/// Pods that count alike.
+/// Pods that every counter counts alike.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct ClassKey {
+struct CountedClassKey {
     namespace: Arc<str>,
     scheduling: Arc<SchedulingSpec>,
     is_terminating: bool,
@@ -39,8 +39,8 @@ pub(super) struct Counters {
     /// Places of counters that are gone.
     free: Vec<CounterId>,
     pub carried: CarriedTerms,
-    classes: FixedMap<ClassKey, Class>,
-    /// Of which labels the terms that Pods carry make something.
+    classes: FixedMap<CountedClassKey, CountedClass>,
+    /// The labels that the terms of Pods on Nodes read.
     pub readers: LabelReaders,
     /// What the counts take in memory, about.
     bytes: usize,
@@ -63,7 +63,7 @@ struct Carriers {
 }
 
 #[derive(Debug)]
-struct Class {
+struct CountedClass {
     pods: u32,
     /// Where it counts, and how often.
     counts: Vec<(CounterId, u32)>,
@@ -137,7 +137,7 @@ impl Counters {
         if is_plain && self.all.is_empty() {
             return;
         }
-        let key = ClassKey {
+        let key = CountedClassKey {
             namespace: pod.namespace().clone(),
             scheduling: pod.scheduling.clone(),
             is_terminating: pod.deletion.is_terminating(),
@@ -158,8 +158,8 @@ impl Counters {
         }
     }
 
-    /// The last Pod of a class has gone, and with it the terms that nobody else carries.
-    fn forget(&mut self, key: &ClassKey) {
+    /// The last Pod of a class has gone, and with it the terms that no other class carries.
+    fn forget(&mut self, key: &CountedClassKey) {
         let Some(class) = self.classes.remove(key) else { return };
         self.readers.count_terms(&key.scheduling.pod_affinity, false);
         for (id, _) in class.counts {
@@ -176,11 +176,11 @@ impl Counters {
         }
     }
 
-    fn class_of(&mut self, key: &ClassKey, cluster: &Cluster) -> Class {
+    fn class_of(&mut self, key: &CountedClassKey, cluster: &Cluster) -> CountedClass {
         for carried in carried_by(&key.scheduling) {
             let counted = Counted::Carrying(carried);
             if !self.ids.contains_key(&counted) {
-                // Nobody carries it, so there is nothing to count yet.
+                // No Pod on a Node carries it, so there is nothing to count yet.
                 self.add(counted);
             }
         }
@@ -196,7 +196,7 @@ impl Counters {
             }
             counts.push((id, times));
         }
-        Class { pods: 0, counts }
+        CountedClass { pods: 0, counts }
     }
 }
 

@@ -13,7 +13,7 @@ type ImageId = usize;
 #[derive(Debug, Default)]
 pub(super) struct Images {
     ids: FixedMap<Arc<NodeImage>, ImageId>,
-    all: Vec<Held>,
+    all: Vec<KnownImage>,
     free: Vec<ImageId>,
     /// Images that bear the name, most often one.
     by_name: FixedMap<Arc<str>, Vec<ImageId>>,
@@ -23,7 +23,7 @@ pub(super) struct Images {
 
 /// An image that some Node has.
 #[derive(Debug, Default)]
-struct Held {
+struct KnownImage {
     slots: Vec<Slot>,
     /// The first of those Nodes by name.
     first: Option<NodeName>,
@@ -59,7 +59,7 @@ impl Images {
         let Self { ids, all, free, by_name, .. } = self;
         let id = *ids.entry(image.clone()).or_insert_with(|| {
             let id = free.pop().unwrap_or_else(|| {
-                all.push(Held::default());
+                all.push(KnownImage::default());
                 all.len() - 1
             });
             for name in &image.names {

@@ -1,4 +1,4 @@
-//! Which labels of Pods some selector reads. Pods that differ only in labels that none reads are one kind: every Indexed Job
+//! Which labels of Pods some selector reads. Pods that differ only in labels that none reads are one class: every Indexed Job
 //! and StatefulSet gives each of its Pods a label of its own.
 
 use std::sync::{Arc, LazyLock};

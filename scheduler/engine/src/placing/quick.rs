@@ -1,9 +1,9 @@
 //! The score of a Node for what most Pods ask for, without a division: CPU, memory, storage and a place; the more free
-//! the better, and the more even the better. It is what [`super::asks`] computes by parts, to the last digit.
+//! the better, and the more even the better. It is what [`super::node_fit`] computes by parts, to the last digit.
 
 use super::balance::{balance, balanced_score};
 use super::rows::{ORDINARY_MAX, Row};
-use super::tree::OUT;
+use super::tree::INFEASIBLE;
 
 #[derive(Debug)]
 pub(super) struct Quick {
@@ -38,7 +38,7 @@ impl Quick {
     pub fn score(&self, row: &Row) -> i16 {
         let has = |index: usize| self.needed[index] <= row.allocatable[index] - row.held[index];
         if !(row.pods < row.pods_max && has(0) && has(1) && has(2)) {
-            return OUT;
+            return INFEASIBLE;
         }
         let free = |index: usize| {
             let with_pod = row.held_in_scores[index].saturating_add(self.scored[index]);

@@ -91,7 +91,7 @@ impl Rows {
         numbered(self.all.len())
     }
 
-    /// Who has which place: a copy that is made of this decides alike.
+    /// The Node in each slot: a rebuilt index with the same slots decides alike.
     pub fn names(&self) -> &[Option<NodeName>] {
         &self.names
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use model::{ClusterNode, ClusterPod, Labels, NodeName, PodAffinityTerm, PreemptionPolicy};
 use rules::{Cluster, Rules, placed_term_means};
 
-use super::room::Rooms;
+use super::capacity::Rooms;
 use crate::placing::{FixedMap, Lacking, NodeFilter, Shortage};
 use crate::queue::ParkKey;
 

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use rules::{Cluster, Rules};
 
 use super::story::Story;
-use crate::placing::{CacheLimit, Choice, KindKey, Placing, View};
+use crate::placing::{CacheLimit, Choice, Placing, PodClassKey, View};
 use crate::rng::Rng;
 use crate::testkit::{NodeBuilder, scheduling};
 use crate::tests::json;
@@ -16,18 +16,18 @@ use crate::wake::Change;
 
 impl Story {
     fn ask_somebody_new(&mut self) {
-        let kind = self.kinds[self.random.below(self.kinds.len())].clone();
-        let kind = self.one_like(&kind);
+        let class = self.classes[self.random.below(self.classes.len())].clone();
+        let class = self.one_like(&class);
         let seats = self.placing.seats().to_vec();
         let mut new = Placing::of(&self.cluster, seats, CacheLimit::default());
         let mut random = self.random.clone();
         let view = View { rules: &self.rules, cluster: &self.cluster };
-        let choice = self.placing.choose(view, &kind, &mut self.random);
-        assert_eq!(choice, new.choose(view, &kind, &mut random), "{kind:?}");
+        let choice = self.placing.choose(view, &class, &mut self.random);
+        assert_eq!(choice, new.choose(view, &class, &mut random), "{class:?}");
         if choice == Choice::Nowhere {
-            let why = self.placing.why_nowhere(view, &kind, None, &mut self.random);
-            let same = new.why_nowhere(view, &kind, None, &mut random);
-            assert_eq!(format!("{why:?}"), format!("{same:?}"), "{kind:?}");
+            let why = self.placing.diagnose(view, &class, None, &mut self.random);
+            let same = new.diagnose(view, &class, None, &mut random);
+            assert_eq!(format!("{why:?}"), format!("{same:?}"), "{class:?}");
         }
         assert_eq!(json(&self.random), json(&random), "as many draws");
     }
@@ -36,14 +36,14 @@ impl Story {
         let pods = self.cluster.pods().values().filter(|pod| pod.node.is_none());
         let Some(pod) = pods.min_by(|one, other| one.uid.cmp(&other.uid)).cloned() else { return };
         let (namespace, scheduling) = (pod.namespace().clone(), pod.scheduling.clone());
-        let kind = KindKey { profile: "p".into(), namespace, scheduling, reach: Vec::new() };
+        let class = PodClassKey { profile: "p".into(), namespace, scheduling, reach: Vec::new() };
         let seats = self.placing.seats().to_vec();
         let mut new = Placing::of(&self.cluster, seats, CacheLimit::default());
         let mut random = self.random.clone();
         let view = View { rules: &self.rules, cluster: &self.cluster };
-        let why = self.placing.why_nowhere(view, &kind, Some(&pod), &mut self.random);
-        let same = new.why_nowhere(view, &kind, Some(&pod), &mut random);
-        assert_eq!(format!("{why:?}"), format!("{same:?}"), "{kind:?}");
+        let why = self.placing.diagnose(view, &class, Some(&pod), &mut self.random);
+        let same = new.diagnose(view, &class, Some(&pod), &mut random);
+        assert_eq!(format!("{why:?}"), format!("{same:?}"), "{class:?}");
     }
 }
 
@@ -74,7 +74,8 @@ fn what_nodes_were_once_uses_up_no_numbers() {
     }
     scheduling.images.push("app:1".into());
     let (profile, namespace) = ("p".into(), "team-a".into());
-    let kind = KindKey { profile, namespace, scheduling: Arc::new(scheduling), reach: Vec::new() };
+    let class =
+        PodClassKey { profile, namespace, scheduling: Arc::new(scheduling), reach: Vec::new() };
     let (mut cluster, mut placing) = (Cluster::default(), Placing::default());
     let (rules, mut random) = (Rules::default(), Rng::new(7));
     let image = Arc::new(NodeImage { names: vec!["app:1".into()], size_bytes: 1 << 30 });
@@ -88,6 +89,6 @@ fn what_nodes_were_once_uses_up_no_numbers() {
         cluster.nodes.insert("n".into(), node);
         placing.note(Change::Node(&"n".into()), &cluster);
         let view = View { rules: &rules, cluster: &cluster };
-        assert_eq!(placing.choose(view, &kind, &mut random), Choice::On("n".into()), "{number}");
+        assert_eq!(placing.choose(view, &class, &mut random), Choice::On("n".into()), "{number}");
     }
 }

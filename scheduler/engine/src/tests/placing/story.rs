@@ -10,7 +10,7 @@ use model::{
 };
 use rules::{Cluster, DefaultSpread, Plugin, Rules, ScoringStrategy};
 
-use crate::placing::{CacheLimit, KindKey, Placing};
+use crate::placing::{CacheLimit, Placing, PodClassKey};
 use crate::rng::Rng;
 use crate::testkit::{corridor, scheduling};
 use crate::wake::Change;
@@ -26,7 +26,7 @@ pub(super) struct Story {
     pub cluster: Cluster,
     pub placing: Placing,
     pub rules: Rules,
-    pub kinds: Vec<KindKey>,
+    pub classes: Vec<PodClassKey>,
     pub pods: usize,
     /// How many questions were answered how.
     pub placed: usize,
@@ -52,7 +52,7 @@ impl Story {
             cluster: Cluster::default(),
             placing: Placing::default(),
             rules: Rules::default(),
-            kinds: Vec::new(),
+            classes: Vec::new(),
             pods: 0,
             placed: 0,
             nowhere: 0,
@@ -70,8 +70,8 @@ impl Story {
             story.put_node(number);
         }
         for _ in 0..6 {
-            let kind = story.some_kind();
-            story.kinds.push(kind);
+            let class = story.some_class();
+            story.classes.push(class);
         }
         story
     }
@@ -255,7 +255,7 @@ impl Story {
         it
     }
 
-    fn some_kind(&mut self) -> KindKey {
+    fn some_class(&mut self) -> PodClassKey {
         let scheduling = Arc::new(self.some_scheduling());
         let mut reach = Vec::new();
         if self.one_in(6) {
@@ -263,7 +263,7 @@ impl Story {
             reach.push(Reach { object, node_selector: labels(&[("zone", "z1".to_owned())]) });
         }
         let namespace = NAMESPACES[self.below(2)].into();
-        KindKey { profile: "p".into(), namespace, scheduling, reach }
+        PodClassKey { profile: "p".into(), namespace, scheduling, reach }
     }
 
     /// A Pod on a Node, or with the promise of one.
@@ -274,8 +274,8 @@ impl Story {
         let key = ObjectKey::new(NAMESPACES[self.below(2)], &name);
         let mut pod = ClusterPod::new(key, name.as_str().into());
         pod.scheduling = if self.one_in(2) {
-            let kind = self.below(self.kinds.len());
-            self.kinds[kind].scheduling.clone()
+            let class = self.below(self.classes.len());
+            self.classes[class].scheduling.clone()
         } else {
             Arc::new(self.some_scheduling())
         };
@@ -350,8 +350,8 @@ impl Story {
                 self.placing.reconfigured(CacheLimit::default());
             }
             4 if self.one_in(2) => {
-                let (place, kind) = (self.below(self.kinds.len()), self.some_kind());
-                self.kinds[place] = kind;
+                let (place, class) = (self.below(self.classes.len()), self.some_class());
+                self.classes[place] = class;
             }
             5 if self.one_in(8) => self.placing.forget_unused(),
             5 => self.change_budget(),

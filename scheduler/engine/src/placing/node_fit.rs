@@ -1,4 +1,4 @@
-//! What a kind of Pod asks of each Node by itself: room, ports, and how good the Node is for it.
+//! Whether a Node by itself fits a class of Pods (NodeResourcesFit, NodePorts), and its score.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use rules::{Plugin, ResourceUse, Rules, ScoringStrategy, fit_score};
 use super::balance::{balance, balanced_score};
 use super::quick::Quick;
 use super::rows::{Extras, Row, three};
-use super::tree::OUT;
+use super::tree::INFEASIBLE;
 
 #[derive(Debug)]
-pub(super) struct Asks {
+pub(super) struct NodeFit {
     /// None: the profile does not check.
-    room: Option<Room>,
+    needs: Option<ResourceNeeds>,
     pub ports: Vec<HostPort>,
     fit: Option<FitScore>,
     balanced: Option<BalancedScore>,
@@ -22,7 +22,7 @@ pub(super) struct Asks {
 }
 
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct ResourceNeeds {
     pub asked: [i64; 3],
     /// The others, that must be there.
     pub scalars: Vec<(Arc<str>, i64)>,
@@ -48,7 +48,7 @@ struct BalancedScore {
 /// Scores of one Node that are compared with nothing must stay below this to take part in a tournament.
 const SCORE_MAX: i64 = i16::MAX as i64;
 
-impl Asks {
+impl NodeFit {
     /// `None`: weights so large that a tournament has no place for the scores.
     pub fn new(rules: &Rules, scheduling: &SchedulingSpec) -> Option<Self> {
         let weight =
@@ -66,9 +66,11 @@ impl Asks {
             return None;
         }
         let ports = rules.filters_by(Plugin::NodePorts).then(|| scheduling.host_ports.clone());
-        let mut asks = Self {
+        let mut node_fit = Self {
             quick: None,
-            room: rules.filters_by(Plugin::NodeResourcesFit).then(|| Room::new(rules, scheduling)),
+            needs: rules
+                .filters_by(Plugin::NodeResourcesFit)
+                .then(|| ResourceNeeds::new(rules, scheduling)),
             ports: ports.unwrap_or_default(),
             fit: fit.map(|weight| FitScore::new(rules, scheduling, weight)),
             balanced: balanced.map(|weight| BalancedScore {
@@ -78,19 +80,19 @@ impl Asks {
                     .then(|| rules.balanced_resources.clone()),
             }),
         };
-        asks.quick = asks.as_quick();
-        Some(asks)
+        node_fit.quick = node_fit.as_quick();
+        Some(node_fit)
     }
 
     /// `None`: it takes looking at more than CPU, memory, storage and places for Pods.
     fn as_quick(&self) -> Option<Quick> {
-        let (room, fit) = (self.room.as_ref()?, self.fit.as_ref()?);
+        let (needs, fit) = (self.needs.as_ref()?, self.fit.as_ref()?);
         let balanced = self.balanced.as_ref();
-        let is_plain = room.scalars.is_empty()
+        let is_plain = needs.scalars.is_empty()
             && self.ports.is_empty()
             && balanced.is_none_or(|it| it.resources.is_none());
         let evened = balanced.map(|it| (it.weight, three(&it.asked)));
-        Quick::new(room.asked, (fit.weight, three(&fit.asked)), fit.least?, evened)
+        Quick::new(needs.asked, (fit.weight, three(&fit.asked)), fit.least?, evened)
             .filter(|_| is_plain)
     }
 
@@ -101,15 +103,15 @@ impl Asks {
 
     /// Whether a [`Row`] tells whether a Node has room.
     pub fn look_at_rows_only(&self) -> bool {
-        self.ports.is_empty() && self.room.as_ref().is_none_or(|room| room.scalars.is_empty())
+        self.ports.is_empty() && self.needs.as_ref().is_none_or(|needs| needs.scalars.is_empty())
     }
 
     /// What a Node must have. `None`: the profile does not check.
-    pub fn room(&self) -> Option<&Room> {
-        self.room.as_ref()
+    pub fn needs(&self) -> Option<&ResourceNeeds> {
+        self.needs.as_ref()
     }
 
-    /// How good the Node is, or that it has no room.
+    /// The score of the Node; `INFEASIBLE` if it does not fit.
     pub fn score(&self, row: &Row, extras: &Extras) -> i16 {
         match &self.quick {
             Some(quick) if row.is_ordinary() => quick.score(row),
@@ -119,7 +121,7 @@ impl Asks {
 
     fn score_by_parts(&self, row: &Row, extras: &Extras) -> i16 {
         if !self.fits(row, extras) {
-            return OUT;
+            return INFEASIBLE;
         }
         let fit = self.fit.as_ref().map_or(0, |fit| fit.weight * fit.score(row, extras));
         let balanced =
@@ -128,7 +130,7 @@ impl Asks {
     }
 
     pub fn fits(&self, row: &Row, extras: &Extras) -> bool {
-        let has_room = self.room.as_ref().is_none_or(|room| room.fits(row, extras));
+        let has_room = self.needs.as_ref().is_none_or(|needs| needs.fits(row, extras));
         has_room && !self.has_conflict(extras)
     }
 
@@ -140,17 +142,17 @@ impl Asks {
     /// What is missing on the Node: places for Pods, and the names of resources with whether the Node
     /// never has enough.
     pub fn missing(&self, row: &Row, extras: &Extras, mut tell: impl FnMut(Missing<'_>)) {
-        let Some(room) = &self.room else { return };
+        let Some(needs) = &self.needs else { return };
         if row.pods.saturating_add(1) > row.pods_max {
             tell(Missing::Places);
         }
         for index in 0..3 {
-            let (wanted, has) = (room.asked[index], row.allocatable[index]);
+            let (wanted, has) = (needs.asked[index], row.allocatable[index]);
             if is_short(wanted, has, row.held[index]) {
                 tell(Missing::Standard { index, exceeds_node: wanted > has });
             }
         }
-        for (name, wanted) in &room.scalars {
+        for (name, wanted) in &needs.scalars {
             let (has, held) = extras.scalar(name);
             if is_short(*wanted, has, held) {
                 tell(Missing::Scalar { name, exceeds_node: *wanted > has });
@@ -172,7 +174,7 @@ pub(super) enum Missing<'a> {
     },
 }
 
-impl Room {
+impl ResourceNeeds {
     fn new(rules: &Rules, scheduling: &SchedulingSpec) -> Self {
         let asked = &scheduling.requests.asked;
         let is_ignored = |name: &str| {

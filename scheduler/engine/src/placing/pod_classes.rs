@@ -1,4 +1,4 @@
-//! The kinds of Pods that are decided, each with all that is remembered about it.
+//! Classes of Pods that fit on the same Nodes equally well, each with everything that is kept for it.
 
 use std::sync::Arc;
 
@@ -6,28 +6,28 @@ use model::{ClusterPod, NodeSelector, Reach, SchedulingSpec};
 use rules::{Plugin, Rules};
 
 use super::FixedMap;
-use super::Ground;
+use super::NodeIndex;
 use super::View;
-use super::asks::Asks;
 use super::constraints::Constraints;
+use super::diagnosis::Diagnosis;
 use super::log::Position;
-use super::outlook::Outlook;
-use super::refusal::WhyNowhere;
-use super::standing::Standing;
+use super::node_fit::NodeFit;
+use super::score_cache::ScoreCache;
 use super::statics::{IMAGES_MAX, StaticId, Statics};
+use super::unschedulable_cache::UnschedulableCache;
 
-pub(super) type KindId = usize;
+pub(super) type PodClassId = usize;
 
 /// Pods with the same key fit on the same Nodes, equally well.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct KindKey {
+pub(crate) struct PodClassKey {
     pub profile: Arc<str>,
     pub namespace: Arc<str>,
     pub scheduling: Arc<SchedulingSpec>,
     pub reach: Vec<Reach>,
 }
 
-impl KindKey {
+impl PodClassKey {
     /// `None` for what refers to objects: where they can be used changes.
     fn address(&self) -> Option<Address> {
         let Self { profile, namespace, scheduling, reach } = self;
@@ -47,67 +47,67 @@ impl KindKey {
 }
 
 #[derive(Debug)]
-pub(super) struct Kind {
+pub(super) struct PodClass {
     pub pod: ClusterPod,
-    pub asks: Asks,
-    pub of: StaticId,
+    pub node_fit: NodeFit,
+    pub static_id: StaticId,
     pub constraints: Constraints,
     /// Whether it, or the profile for it, prefers some Nodes by their labels.
     pub has_preferences: bool,
-    pub standing: Option<Standing>,
-    /// When the constraints were counted; since then, only a standing follows what changes.
+    pub score_cache: Option<ScoreCache>,
+    /// When the constraints were counted; since then, only the score cache follows changes.
     pub counted_at: Option<Position>,
-    /// Whether it was asked about before: what is remembered has to pay.
+    /// Whether it was used before: most classes are used once.
     pub is_known: bool,
     /// When it was last asked about, in questions.
     pub used_at: u64,
     /// How often Services and controllers had changed when it was made.
     pub selectors_at: u64,
-    /// Why it fitted nowhere, and when that was found: many Pods of a kind wait for the same.
-    pub nowhere: Option<(Position, WhyNowhere)>,
-    /// Whether it was asked before why it fits nowhere.
-    pub was_asked_why: bool,
-    /// What all Nodes say of it, if it ever fitted nowhere.
-    pub outlook: Option<Outlook>,
+    /// Why it fitted on no Node, and as of when: many Pods of a class wait for the same.
+    pub diagnosis: Option<(Position, Diagnosis)>,
+    /// Whether it was diagnosed before: then the result is worth keeping.
+    pub was_diagnosed: bool,
+    /// The diagnosis of each Node, if it ever fitted on none.
+    pub unschedulable: Option<UnschedulableCache>,
 }
 
-/// Where the parts of a key are in memory. Most Pods of a kind share them, and then nothing else is looked at.
+/// Where the parts of a key are in memory. Most Pods of a class share them, and then nothing else is looked at.
 type Address = [usize; 3];
-/// So many addresses for each kind: Pods that share nothing must not fill the memory.
-const ADDRESSES_PER_KIND_MAX: usize = 4;
+/// So many addresses for each class: Pods that share nothing must not fill the memory.
+const ADDRESSES_PER_CLASS_MAX: usize = 4;
 
 #[derive(Debug, Default)]
-pub(super) struct Kinds {
+pub(super) struct PodClasses {
     /// By keys without the labels that no selector reads.
-    ids: FixedMap<KindKey, KindId>,
+    ids: FixedMap<PodClassKey, PodClassId>,
     all: Vec<Option<Known>>,
-    free: Vec<KindId>,
+    free: Vec<PodClassId>,
     /// The key is kept with it, so that nothing else comes to lie there.
-    by_address: FixedMap<Address, (KindKey, KindId)>,
+    by_address: FixedMap<Address, (PodClassKey, PodClassId)>,
     /// When addresses were noted, in what selectors read.
     readers_at: u64,
 }
 
 #[derive(Debug)]
 struct Known {
-    key: KindKey,
+    key: PodClassKey,
     /// `None`: only the plain rules know what to make of it.
-    kind: Option<Kind>,
+    class: Option<PodClass>,
 }
 
-impl Kinds {
+impl PodClasses {
     pub fn len(&self) -> usize {
         self.ids.len()
     }
 
     pub fn id(
         &mut self,
-        key: &KindKey,
+        key: &PodClassKey,
         view: View<'_>,
-        ground: &mut Ground,
+        index: &mut NodeIndex,
         statics: &mut Statics,
-    ) -> KindId {
-        let readers = &ground.counters.readers;
+    ) -> PodClassId {
+        let readers = &index.counters.readers;
         if self.readers_at != readers.grown() {
             self.readers_at = readers.grown();
             self.by_address.clear();
@@ -116,14 +116,14 @@ impl Kinds {
         if let Some((_, id)) = address.and_then(|address| self.by_address.get(&address)) {
             return *id;
         }
-        let projected = KindKey { scheduling: readers.project(&key.scheduling), ..key.clone() };
+        let projected = PodClassKey { scheduling: readers.project(&key.scheduling), ..key.clone() };
         let known = self.ids.get(&projected).copied();
         let id = known.unwrap_or_else(|| {
-            let kind = Kind::new(&projected, view, ground, statics);
-            self.add(Known { key: projected, kind })
+            let class = PodClass::new(&projected, view, index, statics);
+            self.add(Known { key: projected, class })
         });
         if let Some(address) = address {
-            if self.by_address.len() >= ADDRESSES_PER_KIND_MAX * self.len() {
+            if self.by_address.len() >= ADDRESSES_PER_CLASS_MAX * self.len() {
                 self.by_address.clear();
             }
             self.by_address.insert(address, (key.clone(), id));
@@ -131,7 +131,7 @@ impl Kinds {
         id
     }
 
-    fn add(&mut self, known: Known) -> KindId {
+    fn add(&mut self, known: Known) -> PodClassId {
         let id = self.free.pop().unwrap_or(self.all.len());
         if id == self.all.len() {
             self.all.push(None);
@@ -141,23 +141,23 @@ impl Kinds {
         id
     }
 
-    pub fn get(&self, id: KindId) -> Option<&Kind> {
-        self.all[id].as_ref()?.kind.as_ref()
+    pub fn get(&self, id: PodClassId) -> Option<&PodClass> {
+        self.all[id].as_ref()?.class.as_ref()
     }
 
-    pub fn get_mut(&mut self, id: KindId) -> Option<&mut Kind> {
-        self.all[id].as_mut()?.kind.as_mut()
+    pub fn get_mut(&mut self, id: PodClassId) -> Option<&mut PodClass> {
+        self.all[id].as_mut()?.class.as_mut()
     }
 
-    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Kind> {
-        self.all.iter_mut().flatten().filter_map(|known| known.kind.as_mut())
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut PodClass> {
+        self.all.iter_mut().flatten().filter_map(|known| known.class.as_mut())
     }
 
     /// Forgets all others.
-    pub fn retain(&mut self, is_kept: impl Fn(Option<&Kind>) -> bool) {
+    pub fn retain(&mut self, is_kept: impl Fn(Option<&PodClass>) -> bool) {
         let Self { ids, all, free, by_address, .. } = self;
         for (id, place) in all.iter_mut().enumerate() {
-            if let Some(known) = place.take_if(|it| !is_kept(it.kind.as_ref())) {
+            if let Some(known) = place.take_if(|it| !is_kept(it.class.as_ref())) {
                 ids.remove(&known.key);
                 free.push(id);
             }
@@ -166,11 +166,11 @@ impl Kinds {
     }
 }
 
-impl Kind {
+impl PodClass {
     fn new(
-        key: &KindKey,
+        key: &PodClassKey,
         view: View<'_>,
-        ground: &mut Ground,
+        index: &mut NodeIndex,
         statics: &mut Statics,
     ) -> Option<Self> {
         let pod = key.as_pod();
@@ -178,48 +178,47 @@ impl Kind {
         if is_odd(rules, &pod) {
             return None;
         }
-        let asks = Asks::new(rules, &pod.scheduling)?;
-        let constraints = Constraints::new(rules, view.cluster, &pod, ground).ok()?;
+        let node_fit = NodeFit::new(rules, &pod.scheduling)?;
+        let constraints = Constraints::new(rules, view.cluster, &pod, index).ok()?;
         let scores_affinity = rules.scores_by(Plugin::NodeAffinity);
         Some(Self {
-            asks,
-            of: statics.id(&key.profile, &pod.scheduling, &key.reach),
+            node_fit,
+            static_id: statics.id(&key.profile, &pod.scheduling, &key.reach),
             constraints,
             has_preferences: scores_affinity
                 && !(pod.node_affinity.preferred.is_empty()
                     && rules.added_affinity.preferred.is_empty()),
-            standing: None,
-            counted_at: Some(ground.log.end()),
+            score_cache: None,
+            counted_at: Some(index.log.end()),
             is_known: false,
             used_at: 0,
-            selectors_at: ground.selectors_changes,
-            nowhere: None,
-            was_asked_why: false,
-            outlook: None,
+            selectors_at: index.selectors_changes,
+            diagnosis: None,
+            was_diagnosed: false,
+            unschedulable: None,
             pod,
         })
     }
 
     /// Counts all that the constraints look at, unless nothing has changed since that was done. `None`:
     /// they cannot be parsed.
-    pub fn count_anew(&mut self, view: View<'_>, ground: &mut Ground) -> Option<()> {
-        let now = Some(ground.log.end());
+    pub fn count_anew(&mut self, view: View<'_>, index: &mut NodeIndex) -> Option<()> {
+        let now = Some(index.log.end());
         if self.counted_at != now {
-            self.constraints =
-                Constraints::new(view.rules, view.cluster, &self.pod, ground).ok()?;
+            self.constraints = Constraints::new(view.rules, view.cluster, &self.pod, index).ok()?;
             self.counted_at = now;
         }
         Some(())
     }
 
     /// What the images that are there are worth.
-    pub fn image_score(&self, there: u32, ground: &Ground) -> i64 {
+    pub fn image_score(&self, there: u32, index: &NodeIndex) -> i64 {
         const SUM_BYTES_MIN: i64 = 23 << 20;
         const SUM_BYTES_MAX_PER_CONTAINER: i64 = 1000 << 20;
         let images = self.pod.images.iter().enumerate();
         let present = images.filter(|(bit, _)| there & (1 << bit) != 0);
         let sum = present.fold(0_i64, |sum, (_, image)| {
-            sum.saturating_add(ground.images.spread_size(image, &ground.rows))
+            sum.saturating_add(index.images.spread_size(image, &index.rows))
         });
         let most = SUM_BYTES_MAX_PER_CONTAINER.saturating_mul(i64::from(self.pod.containers));
         let sum = if sum < SUM_BYTES_MIN { SUM_BYTES_MIN } else { sum.min(most) };

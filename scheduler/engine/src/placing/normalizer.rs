@@ -1,18 +1,17 @@
-//! Who wins, when Nodes differ in more than what each has by itself: scores that are compared over all Nodes
-//! that compete.
+//! Scores that are normalized over all feasible Nodes (NormalizeScore): affinity, spreading, taints, images.
 
 use rules::{Plugin, Rules};
 
-use super::Ground;
-use super::kinds::Kind;
+use super::NodeIndex;
+use super::pod_classes::PodClass;
 use super::rows::Slot;
-use super::statics::{Group, Verdicts};
+use super::statics::{Group, NodeGroups};
 use super::topology::NOWHERE;
 use crate::rng::Draw;
 
-/// A Node, or the best of a cell.
+/// A feasible Node, or the best Node of a cell.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entrant {
+pub(super) struct ScoredNode {
     /// Of a cell, one of its Nodes.
     pub slot: Slot,
     pub group: usize,
@@ -25,17 +24,17 @@ pub(super) struct Entrant {
     spread: Option<i64>,
 }
 
-impl Entrant {
+impl ScoredNode {
     pub fn new(slot: Slot, group: usize, own: i16, cell: Option<usize>) -> Self {
         let own = i64::from(own);
         Self { slot, group, own, cell, attraction: 0, spread: None }
     }
 }
 
-/// What is kept between contests, so that none has to be allocated.
+/// Normalizes the scores of feasible Nodes. Its buffers are kept between decisions, so that none is allocated.
 #[derive(Debug, Default)]
-pub(super) struct Arena {
-    pub entrants: Vec<Entrant>,
+pub(super) struct Normalizer {
+    pub nodes: Vec<ScoredNode>,
     totals: Vec<i64>,
     groups: Vec<i64>,
     places: Vec<u64>,
@@ -43,35 +42,35 @@ pub(super) struct Arena {
     spread_weights: Vec<f64>,
 }
 
-impl Arena {
-    /// The winner, by the draw among equals. None when nobody takes part.
+impl Normalizer {
+    /// The winner, by the draw among equals. None when no Node is feasible.
     pub fn winner(
         &mut self,
-        kind: &Kind,
+        class: &PodClass,
         rules: &Rules,
-        ground: &Ground,
-        of: Verdicts<'_>,
+        index: &NodeIndex,
+        groups: NodeGroups<'_>,
         draw: Draw,
-    ) -> Option<Entrant> {
-        if self.entrants.len() <= 1 {
-            return self.entrants.first().copied();
+    ) -> Option<ScoredNode> {
+        if self.nodes.len() <= 1 {
+            return self.nodes.first().copied();
         }
-        self.score_groups(kind, rules, ground, of);
-        self.score_attraction(kind, ground);
-        self.score_spread(kind, ground);
+        self.score_groups(class, rules, index, groups);
+        self.score_attraction(class, index);
+        self.score_spread(class, index);
         let weight = |plugin: Plugin, weight: u32| {
             if rules.scores_by(plugin) { i64::from(weight.max(1)) } else { 0 }
         };
-        let attraction = Span::of(self.entrants.iter().map(|it| it.attraction));
+        let attraction = Span::of(self.nodes.iter().map(|it| it.attraction));
         let attraction_weight = weight(Plugin::InterPodAffinity, rules.weights.inter_pod_affinity);
-        let spread = Span::of(self.entrants.iter().filter_map(|it| it.spread));
+        let spread = Span::of(self.nodes.iter().filter_map(|it| it.spread));
         let spread_weight = weight(Plugin::PodTopologySpread, rules.weights.pod_topology_spread);
-        let spreads = !kind.constraints.soft_spread.is_empty();
-        // Most entrants have what the one before had, and a division takes longer than to see that.
+        let spreads = !class.constraints.soft_spread.is_empty();
+        // Most Nodes have what the one before had, and a division takes longer than to see that.
         let mut attracts = Last::of(|raw| attraction_weight * attraction.above_lowest(raw));
         let mut evens = Last::of(|raw| spread_weight * spread.fewest_first(raw));
         self.totals.clear();
-        for it in &self.entrants {
+        for it in &self.nodes {
             let mut total = it.own.saturating_add(self.groups[it.group]);
             total = total.saturating_add(attracts.score(it.attraction));
             if spreads && let Some(raw) = it.spread {
@@ -80,14 +79,20 @@ impl Arena {
             self.totals.push(total);
         }
         let best = self.totals.iter().copied().max()?;
-        let winners = self.entrants.iter().zip(&self.totals).filter(|(_, total)| **total == best);
+        let winners = self.nodes.iter().zip(&self.totals).filter(|(_, total)| **total == best);
         winners.map(|(it, _)| *it).min_by_key(|it| draw.place_of(it.slot.into()))
     }
 
     /// What is the same for all Nodes of a group: taints, preferences, images.
-    fn score_groups(&mut self, kind: &Kind, rules: &Rules, ground: &Ground, of: Verdicts<'_>) {
-        let groups = of.groups();
-        let there = || self.entrants.iter().map(|it| &groups[it.group]);
+    fn score_groups(
+        &mut self,
+        class: &PodClass,
+        rules: &Rules,
+        index: &NodeIndex,
+        groups: NodeGroups<'_>,
+    ) {
+        let groups = groups.all();
+        let there = || self.nodes.iter().map(|it| &groups[it.group]);
         let most_taints = there().map(|it| it.taints).max().unwrap_or(0);
         let best_preference = there().map(|it| it.preference).max().unwrap_or(0);
         let weights = &rules.weights;
@@ -97,7 +102,7 @@ impl Arena {
                 let share = if most_taints <= 0 { 0 } else { share(group.taints, most_taints) };
                 total += i64::from(weights.taint_toleration.max(1)) * (100 - share);
             }
-            if kind.has_preferences {
+            if class.has_preferences {
                 let preference = group.preference;
                 let share = if best_preference <= 0 {
                     preference
@@ -107,7 +112,7 @@ impl Arena {
                 total += i64::from(weights.node_affinity.max(1)).saturating_mul(share);
             }
             if rules.scores_by(Plugin::ImageLocality) {
-                let score = kind.image_score(group.images, ground);
+                let score = class.image_score(group.images, index);
                 total += i64::from(weights.image_locality.max(1)) * score;
             }
             total
@@ -116,14 +121,14 @@ impl Arena {
         self.groups.extend(groups.iter().map(score));
     }
 
-    fn score_attraction(&mut self, kind: &Kind, ground: &Ground) {
-        if kind.constraints.attraction.is_empty() {
+    fn score_attraction(&mut self, class: &PodClass, index: &NodeIndex) {
+        if class.constraints.attraction.is_empty() {
             return;
         }
-        for entrant in &mut self.entrants {
-            let counts = kind.constraints.attraction.iter();
-            entrant.attraction = counts.fold(0, |sum, (count, weight)| {
-                sum.saturating_add(weight.saturating_mul(count.here(entrant.slot, ground)))
+        for node in &mut self.nodes {
+            let counts = class.constraints.attraction.iter();
+            node.attraction = counts.fold(0, |sum, (count, weight)| {
+                sum.saturating_add(weight.saturating_mul(count.here(node.slot, index)))
             });
         }
     }
@@ -134,54 +139,54 @@ impl Arena {
         clippy::cast_possible_truncation,
         reason = "kube-scheduler sums as doubles too; the cast saturates"
     )]
-    fn score_spread(&mut self, kind: &Kind, ground: &Ground) {
-        let constraints = &kind.constraints;
+    fn score_spread(&mut self, class: &PodClass, index: &NodeIndex) {
+        let constraints = &class.constraints;
         let soft = &constraints.soft_spread;
         if soft.is_empty() {
             return;
         }
         let has_every_key =
-            |slot: Slot| soft.iter().all(|it| it.count.domain(slot, ground) != NOWHERE);
-        let competes = |it: &Entrant| !constraints.needs_every_key || has_every_key(it.slot);
-        for entrant in &mut self.entrants {
-            entrant.spread = competes(entrant).then_some(0);
+            |slot: Slot| soft.iter().all(|it| it.count.domain(slot, index) != NOWHERE);
+        let competes = |it: &ScoredNode| !constraints.needs_every_key || has_every_key(it.slot);
+        for node in &mut self.nodes {
+            node.spread = competes(node).then_some(0);
         }
         self.spread_weights.clear();
         for it in soft {
-            let competing = self.entrants.iter().filter(|it| it.spread.is_some());
+            let competing = self.nodes.iter().filter(|it| it.spread.is_some());
             let places = if it.is_of_nodes {
                 competing.count()
             } else {
                 self.stamp += 1;
                 let mut places = 0;
-                for entrant in competing {
-                    let domain = it.count.domain(entrant.slot, ground);
+                for node in competing {
+                    let domain = it.count.domain(node.slot, index);
                     // Nodes without the label are one place, the last.
-                    let index = (domain as usize).min(ground.topology.of(it.count.key).domains());
-                    if self.places.len() <= index {
-                        self.places.resize(index + 1, 0);
+                    let place = (domain as usize).min(index.topology.of(it.count.key).domains());
+                    if self.places.len() <= place {
+                        self.places.resize(place + 1, 0);
                     }
-                    places += usize::from(self.places[index] != self.stamp);
-                    self.places[index] = self.stamp;
+                    places += usize::from(self.places[place] != self.stamp);
+                    self.places[place] = self.stamp;
                 }
                 places
             };
             self.spread_weights.push((places as f64 + 2.0).ln());
         }
-        for entrant in self.entrants.iter_mut().filter(|it| it.spread.is_some()) {
+        for node in self.nodes.iter_mut().filter(|it| it.spread.is_some()) {
             let mut score = 0.0;
             for (it, weight) in soft.iter().zip(&self.spread_weights) {
-                if it.count.domain(entrant.slot, ground) == NOWHERE {
+                if it.count.domain(node.slot, index) == NOWHERE {
                     continue;
                 }
                 let matching = if it.is_of_nodes {
-                    it.count.on_node(entrant.slot, ground)
+                    it.count.on_node(node.slot, index)
                 } else {
-                    it.count.here(entrant.slot, ground)
+                    it.count.here(node.slot, index)
                 };
                 score += matching as f64 * weight + (it.max_skew - 1) as f64;
             }
-            entrant.spread = Some(score.round() as i64);
+            node.spread = Some(score.round() as i64);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is known of Nodes and of the Pods on them, kept up to date with every event.
+//! The index of Nodes and of the Pods on them, updated with every event.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::topology::Topology;
 use crate::wake::Change;
 
 #[derive(Debug, Default)]
-pub(super) struct Ground {
+pub(super) struct NodeIndex {
     pub rows: Rows,
     pub topology: Topology,
     pub counters: Counters,
@@ -34,26 +34,26 @@ const PLACES_MIN: usize = 1 << 14;
 /// A Node is in one place for each label; the others are of Nodes that have gone.
 const PLACES_PER_NODE_MAX: usize = 2;
 
-impl Ground {
+impl NodeIndex {
     pub fn of(cluster: &Cluster, names: Vec<Option<NodeName>>) -> Self {
-        let mut ground = Self::default();
-        ground.rows.seat(names);
+        let mut index = Self::default();
+        index.rows.seat(names);
         for node in cluster.nodes.keys() {
-            ground.node_changed(node, cluster);
+            index.node_changed(node, cluster);
         }
         for pod in cluster.pods().values().filter(|pod| pod.node.is_none()) {
-            ground.promise(pod, true);
+            index.promise(pod, true);
         }
-        let readers = &mut ground.counters.readers;
+        let readers = &mut index.counters.readers;
         for service in cluster.services.values() {
             readers.count(&LabelSelector::of_labels(service), true);
         }
         for selector in cluster.owners.values() {
             readers.count(selector, true);
         }
-        // Whoever waits was told apart by all of these before.
+        // Waiting Pods were already classified by all of these.
         readers.take_newly_read();
-        ground
+        index
     }
 
     pub fn counter(&mut self, counted: Counted, cluster: &Cluster) -> CounterId {
@@ -71,7 +71,7 @@ impl Ground {
         self.promised.values().flatten().any(|it| *it >= priority)
     }
 
-    /// Whether everything is to be made anew.
+    /// Returns whether everything has to be rebuilt.
     pub fn note(&mut self, change: Change<'_>, cluster: &Cluster) -> bool {
         match change {
             Change::Node(name) => self.node_changed(name, cluster),

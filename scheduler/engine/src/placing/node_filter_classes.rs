@@ -1,5 +1,5 @@
-//! What a Pod makes of the Nodes themselves: labels, taints, names. Pods that differ only in what they take, which
-//! images they run or whom they want to be near share it.
+//! Filters that look at Nodes only (labels, taints, names), by class: Pods with the same selectors and tolerations,
+//! whatever their requests, images and pod affinity, share the result for each Node.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use model::{
 use rules::{Cluster, Plugin, Reason, Rules};
 
 use super::FixedMap;
-use super::Ground;
+use super::NodeIndex;
 use super::log::Position;
 use super::rows::Slot;
 use super::statics::{GONE, Group, NUMBERS_MAX, REJECTED, number_of};
 
-pub(super) type SortId = usize;
+pub(super) type NodeFilterClassId = usize;
 
-/// Everything in a Pod that bears on what it makes of the Nodes themselves.
+/// Everything in a Pod that filters which look at Nodes only depend on: the key of a class.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct NodeFilter {
     pub profile: Arc<str>,
@@ -32,15 +32,15 @@ pub(crate) struct NodeFilter {
     stays_on_cordoned: bool,
 }
 
-/// What a Node is to the Pod.
+/// The result of these filters for one Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Verdict {
+enum NodeOutcome {
     Open(Group),
     Rejected(Vec<Reason>),
 }
 
 #[derive(Debug)]
-pub(super) struct Sort {
+pub(super) struct NodeFilterClass {
     filter: NodeFilter,
     /// The number of the group or of the rejection of each Node.
     pub of_node: Vec<u16>,
@@ -52,26 +52,26 @@ pub(super) struct Sort {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Sorts {
-    ids: FixedMap<NodeFilter, SortId>,
-    all: Vec<Sort>,
+pub(super) struct NodeFilterClasses {
+    ids: FixedMap<NodeFilter, NodeFilterClassId>,
+    all: Vec<NodeFilterClass>,
     /// What they take in memory, about.
     pub bytes: usize,
 }
 
-impl Sorts {
+impl NodeFilterClasses {
     pub fn id(
         &mut self,
         profile: &Arc<str>,
         scheduling: &SchedulingSpec,
         reach: &[Reach],
-    ) -> SortId {
+    ) -> NodeFilterClassId {
         let filter = NodeFilter::new(profile, scheduling, reach);
         if let Some(id) = self.ids.get(&filter) {
             return *id;
         }
         self.ids.insert(filter.clone(), self.all.len());
-        self.all.push(Sort {
+        self.all.push(NodeFilterClass {
             filter,
             of_node: Vec::new(),
             groups: Vec::new(),
@@ -82,75 +82,81 @@ impl Sorts {
         self.all.len() - 1
     }
 
-    pub fn of(&self, id: SortId) -> &Sort {
+    pub fn of(&self, id: NodeFilterClassId) -> &NodeFilterClass {
         &self.all[id]
     }
 
-    /// Brings it up to date. False: there are too many sorts of Nodes to tell apart.
-    pub fn sync(&mut self, id: SortId, rules: &Rules, cluster: &Cluster, ground: &Ground) -> bool {
+    /// Brings it up to date. False: there are too many groups of Nodes to tell apart.
+    pub fn sync(
+        &mut self,
+        id: NodeFilterClassId,
+        rules: &Rules,
+        cluster: &Cluster,
+        index: &NodeIndex,
+    ) -> bool {
         let it = &mut self.all[id];
         let places_before = it.of_node.len();
-        let changes = it.at.and_then(|at| ground.node_log.since(at));
+        let changes = it.at.and_then(|at| index.node_log.since(at));
         let is_known = changes.is_some();
         for (slot, _) in changes.into_iter().flatten() {
-            it.judge(slot, rules, cluster, ground);
+            it.judge(slot, rules, cluster, index);
         }
         // Numbers may be used up by what no Node is any more.
         if !is_known || !it.is_told_apart() {
-            it.number_anew(rules, cluster, ground);
+            it.number_anew(rules, cluster, index);
         }
-        it.at = Some(ground.node_log.end());
+        it.at = Some(index.node_log.end());
         self.bytes += it.of_node.len().saturating_sub(places_before) * size_of::<u16>();
         it.is_told_apart()
     }
 }
 
-impl Sort {
+impl NodeFilterClass {
     /// False: there are more groups, or rejections, than numbers.
     fn is_told_apart(&self) -> bool {
         self.groups.len().max(self.rejections.len()) < NUMBERS_MAX
     }
 
-    fn number_anew(&mut self, rules: &Rules, cluster: &Cluster, ground: &Ground) {
+    fn number_anew(&mut self, rules: &Rules, cluster: &Cluster, index: &NodeIndex) {
         self.of_node.clear();
         self.groups.clear();
         self.rejections.clear();
         self.numberings = self.numberings.wrapping_add(1);
-        self.of_node.resize(ground.rows.len(), GONE);
+        self.of_node.resize(index.rows.len(), GONE);
         for (name, node) in &cluster.nodes {
-            if let Some(slot) = ground.rows.slot_of(name) {
-                let verdict = self.verdict(node, rules);
-                self.write(slot, verdict);
+            if let Some(slot) = index.rows.slot_of(name) {
+                let outcome = self.outcome(node, rules);
+                self.write(slot, outcome);
             }
         }
     }
 
-    fn judge(&mut self, slot: Slot, rules: &Rules, cluster: &Cluster, ground: &Ground) {
+    fn judge(&mut self, slot: Slot, rules: &Rules, cluster: &Cluster, index: &NodeIndex) {
         if self.of_node.len() <= slot as usize {
             self.of_node.resize(slot as usize + 1, GONE);
         }
-        let node = ground.rows.name(slot).and_then(|name| cluster.nodes.get(name));
+        let node = index.rows.name(slot).and_then(|name| cluster.nodes.get(name));
         match node {
             Some(node) => {
-                let verdict = self.verdict(node, rules);
-                self.write(slot, verdict);
+                let outcome = self.outcome(node, rules);
+                self.write(slot, outcome);
             }
             None => self.of_node[slot as usize] = GONE,
         }
     }
 
-    fn write(&mut self, slot: Slot, verdict: Verdict) {
-        let number = match verdict {
-            Verdict::Open(group) => number_of(&mut self.groups, group),
-            Verdict::Rejected(reasons) => REJECTED + number_of(&mut self.rejections, reasons),
+    fn write(&mut self, slot: Slot, outcome: NodeOutcome) {
+        let number = match outcome {
+            NodeOutcome::Open(group) => number_of(&mut self.groups, group),
+            NodeOutcome::Rejected(reasons) => REJECTED + number_of(&mut self.rejections, reasons),
         };
         self.of_node[slot as usize] = number;
     }
 
-    fn verdict(&self, node: &ClusterNode, rules: &Rules) -> Verdict {
+    fn outcome(&self, node: &ClusterNode, rules: &Rules) -> NodeOutcome {
         match self.filter.rejects(node, rules) {
-            Some(reasons) => Verdict::Rejected(reasons),
-            None => Verdict::Open(self.filter.group(node, rules)),
+            Some(reasons) => NodeOutcome::Rejected(reasons),
+            None => NodeOutcome::Open(self.filter.group(node, rules)),
         }
     }
 }
