@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use e2e::{Error, Result, SCHEDULER_NAME};
-use engine::{Bind, Engine, EngineConfig, Event, EvictionStep, Kind, Poll, Report, Work};
+use engine::{Bind, Engine, EngineConfig, Event, EvictionStep, Poll, Report, WatchedKind, Work};
 use model::{
     Amount, Assignment, Instant, Labels, ObjectKind, Phase, Pod, PodSpec, PodUid, Reservable,
     SchedulingSpec,
@@ -87,7 +87,7 @@ impl Arena {
             arena.show(pod(object)?);
         }
         arena.refresh_corridors();
-        for kind in Kind::ALL {
+        for kind in WatchedKind::ALL {
             arena.tell(Event::Synced(kind));
         }
         arena.tell(Event::TermBegan);

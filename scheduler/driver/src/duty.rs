@@ -42,14 +42,14 @@ enum Stage {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum TermChange {
     Began,
     Ended,
 }
 
 impl Duty {
     /// The term that the election has given us, if any. Renewals are no change.
-    pub fn set_term(&mut self, term: Option<Term>, now: Instant) -> Option<Change> {
+    pub fn set_term(&mut self, term: Option<Term>, now: Instant) -> Option<TermChange> {
         let is_same = match (&self.term, &term) {
             (Some(before), Some(after)) => before.is_same(after),
             (None, None) => true,
@@ -66,7 +66,7 @@ impl Duty {
             Some((false, _)) => Stage::Deciding,
             Some((true, began)) => Stage::Settling { until: began.max(now) + SETTLE },
         };
-        Some(if self.term.is_some() { Change::Began } else { Change::Ended })
+        Some(if self.term.is_some() { TermChange::Began } else { TermChange::Ended })
     }
 
     pub fn term(&self) -> Option<&Term> {
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_new_leader_settles_lists_and_then_decides() {
         let mut duty = Duty::default();
-        assert_eq!(duty.set_term(term("a/1"), at(0)), Some(Change::Began));
+        assert_eq!(duty.set_term(term("a/1"), at(0)), Some(TermChange::Began));
         assert_eq!(duty.set_term(term("a/1"), at(500)), None, "a renewal");
         assert!(!duty.wants_stock(at(999), Some(1)));
         assert_eq!(duty.due(), Some(at(1_000)));
@@ -136,7 +136,7 @@ mod tests {
         assert!(duty.wants_stock(at(1_000), Some(1)) && !duty.decides());
         assert!(!duty.wants_stock(at(1_100), Some(1)), "once");
         assert!(duty.stock_came(true, Some(1), at(1_200)) && duty.decides());
-        assert_eq!(duty.set_term(None, at(2_000)), Some(Change::Ended));
+        assert_eq!(duty.set_term(None, at(2_000)), Some(TermChange::Ended));
         assert!(!duty.decides());
     }
 
@@ -169,7 +169,7 @@ mod tests {
     fn whoever_is_alone_decides_at_once() {
         let mut duty = Duty::default();
         let alone = Term { name: None, began: at(0), until: None };
-        assert_eq!(duty.set_term(Some(alone), at(0)), Some(Change::Began));
+        assert_eq!(duty.set_term(Some(alone), at(0)), Some(TermChange::Began));
         assert!(duty.decides());
     }
 }

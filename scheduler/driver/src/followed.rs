@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crds::Witness;
-use engine::{Event, Kind};
+use engine::{Event, WatchedKind};
 use kube::Resource;
 use model::{Assignment, NodeName, ObjectKind, ObjectRef, ObjectUid, Owner, OwnerKind};
 use tokio::time::Instant as Moment;
@@ -29,7 +29,7 @@ use crate::wire::{
 
 /// A resource that is listed, then followed.
 pub(crate) trait Followed: Resource<DynamicType = ()> {
-    const KIND: Kind;
+    const KIND: WatchedKind;
     /// It comes with a CRD or with newer API servers. Without it, only Pods that refer to it wait.
     const MAY_BE_ABSENT: bool = false;
 
@@ -129,7 +129,7 @@ fn condition(wire: &WireObjectCondition) -> Option<Condition> {
 
 /// Pods are known by their UIDs. One that does not concern us, or does no more, is gone for us.
 impl Followed for WirePod {
-    const KIND: Kind = Kind::Pods;
+    const KIND: WatchedKind = WatchedKind::Pods;
 
     fn seen(self, noted: &mut Noted) -> Option<Event> {
         let gone = || self.metadata.uid.as_deref().map(|uid| Event::PodGone(uid.into()));
@@ -154,7 +154,7 @@ impl Followed for WirePod {
 }
 
 impl Followed for WireNode {
-    const KIND: Kind = Kind::Nodes;
+    const KIND: WatchedKind = WatchedKind::Nodes;
 
     fn seen(self, noted: &mut Noted) -> Option<Event> {
         Some(Event::NodeSeen(noted.shared.node(translate::node(&self))))
@@ -169,7 +169,7 @@ impl Followed for WireNode {
 macro_rules! followed_object {
     ($wire:ty, $kind:expr, $translate:path) => {
         impl Followed for $wire {
-            const KIND: Kind = Kind::Objects($kind);
+            const KIND: WatchedKind = WatchedKind::Objects($kind);
             const MAY_BE_ABSENT: bool = true;
 
             fn seen(self, noted: &mut Noted) -> Option<Event> {
@@ -211,7 +211,7 @@ followed_object!(WireCorridor, ObjectKind::Corridor, translate::corridor);
 followed_object!(WireBundle, ObjectKind::MemoryBundle, translate::bundle);
 
 impl Followed for WirePolicy {
-    const KIND: Kind = Kind::Policies;
+    const KIND: WatchedKind = WatchedKind::Policies;
     const MAY_BE_ABSENT: bool = true;
 
     fn seen(self, _: &mut Noted) -> Option<Event> {
@@ -225,7 +225,7 @@ impl Followed for WirePolicy {
 }
 
 impl Followed for WireNamespace {
-    const KIND: Kind = Kind::Namespaces;
+    const KIND: WatchedKind = WatchedKind::Namespaces;
 
     fn seen(self, _: &mut Noted) -> Option<Event> {
         let labels = translate::labels(&self.metadata.labels.clone().unwrap_or_default());
@@ -238,7 +238,7 @@ impl Followed for WireNamespace {
 }
 
 impl Followed for WireLease {
-    const KIND: Kind = Kind::Backends;
+    const KIND: WatchedKind = WatchedKind::Backends;
 
     fn seen(self, noted: &mut Noted) -> Option<Event> {
         let backend = Backend::of_lease(&key(&self.metadata).name)?;
@@ -259,7 +259,7 @@ impl Followed for WireLease {
 }
 
 impl Followed for WireBudget {
-    const KIND: Kind = Kind::Budgets;
+    const KIND: WatchedKind = WatchedKind::Budgets;
 
     fn seen(self, _: &mut Noted) -> Option<Event> {
         Some(Event::BudgetSeen(translate::budget(&self)))
@@ -271,7 +271,7 @@ impl Followed for WireBudget {
 }
 
 impl Followed for WireService {
-    const KIND: Kind = Kind::Services;
+    const KIND: WatchedKind = WatchedKind::Services;
 
     fn seen(self, _: &mut Noted) -> Option<Event> {
         Some(translate::service(&self))
@@ -285,7 +285,7 @@ impl Followed for WireService {
 macro_rules! followed_owner {
     ($wire:ty, $kind:expr, $translate:path) => {
         impl Followed for $wire {
-            const KIND: Kind = Kind::Owners($kind);
+            const KIND: WatchedKind = WatchedKind::Owners($kind);
 
             fn seen(self, _: &mut Noted) -> Option<Event> {
                 Some($translate(&self))
@@ -309,7 +309,7 @@ followed_owner!(WireStatefulSet, OwnerKind::StatefulSet, translate::stateful_set
 
 /// Before Kubernetes 1.34 there is none that counts.
 impl Followed for WireDeviceClass {
-    const KIND: Kind = Kind::DeviceClasses;
+    const KIND: WatchedKind = WatchedKind::DeviceClasses;
     const MAY_BE_ABSENT: bool = true;
 
     fn seen(self, _: &mut Noted) -> Option<Event> {

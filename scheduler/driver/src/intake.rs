@@ -1,6 +1,6 @@
 //! What comes in, made into the engine's events.
 
-use engine::{Bind, Event, Kind, Refusal, RefusalCause};
+use engine::{Bind, BindRefusal, BindRefusalCause, Event, WatchedKind};
 use model::PodUid;
 use tracing::{info, warn};
 
@@ -60,28 +60,31 @@ impl Driver {
             Outcome::Bound => self.handle(Event::BindDone(bind.uid)),
             // That it is gone, the watch tells.
             Outcome::Gone => {
-                self.refused(bind, RefusalCause::Obsolete, "the Pod is gone".to_owned());
+                self.refused(bind, BindRefusalCause::Obsolete, "the Pod is gone".to_owned());
             }
             Outcome::Refused(Refused { message, is_conflict }) => {
-                let cause =
-                    if is_conflict { RefusalCause::Conflict } else { RefusalCause::ApiServer };
+                let cause = if is_conflict {
+                    BindRefusalCause::Conflict
+                } else {
+                    BindRefusalCause::ApiServer
+                };
                 self.refused(bind, cause, message);
             }
             // Not the Pod's fault: whether another leads now, the election finds out.
             Outcome::Fenced { message } => {
                 self.tenure.doubt();
-                self.refused(bind, RefusalCause::Obsolete, message);
+                self.refused(bind, BindRefusalCause::Obsolete, message);
             }
             Outcome::TermEnded => {
                 let message = "this replica does not lead any more".to_owned();
-                self.refused(bind, RefusalCause::Obsolete, message);
+                self.refused(bind, BindRefusalCause::Obsolete, message);
             }
         }
     }
 
-    fn refused(&mut self, bind: Bind, cause: RefusalCause, message: String) {
+    fn refused(&mut self, bind: Bind, cause: BindRefusalCause, message: String) {
         info!(pod = %bind.pod, node = %bind.node, why = %message, "Binding refused; trying again");
-        let refusal = Refusal { cause, message };
+        let refusal = BindRefusal { cause, message };
         self.handle(Event::BindRefused { pod: bind.uid, refusal });
     }
 
@@ -104,9 +107,9 @@ impl Driver {
 
     /// A Pod from the reply to a call of ours.
     fn take_reply(&mut self, wire: &WirePod) -> Option<model::Pod> {
-        let news = self.trackers.of(Kind::Pods).replied(&wire.metadata);
+        let news = self.trackers.of(WatchedKind::Pods).replied(&wire.metadata);
         let mut pod = self.noted.pod(wire)?;
-        self.trackers.of(Kind::Pods).lend_names(&mut pod);
+        self.trackers.of(WatchedKind::Pods).lend_names(&mut pod);
         if news {
             self.handle(Event::PodSeen(pod.clone()));
         }
@@ -245,21 +248,21 @@ impl Driver {
         }
     }
 
-    fn absent(&mut self, kind: Kind) {
+    fn absent(&mut self, kind: WatchedKind) {
         self.health.set(kind, KindState::Absent);
         self.handle(Event::Absent(kind));
     }
 
-    fn synced(&mut self, kind: Kind) {
+    fn synced(&mut self, kind: WatchedKind) {
         self.health.set(kind, KindState::Synced);
         self.handle(Event::Synced(kind));
     }
 
-    fn count(&self, kind: Kind) {
+    fn count(&self, kind: WatchedKind) {
         self.metrics.watch_events.with_label_values(&[crate::health::name(kind)]).inc();
     }
 
-    fn count_failure(&self, kind: Kind) {
+    fn count_failure(&self, kind: WatchedKind) {
         self.metrics.watch_errors.with_label_values(&[crate::health::name(kind)]).inc();
     }
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use engine::{Event, Kind};
+use engine::{Event, WatchedKind};
 use kube::Client;
 use tokio::sync::mpsc::Sender;
 use tracing::{info, warn};
 
-use crate::duty::Change;
+use crate::duty::TermChange;
 use crate::run::{Driver, Input};
 use crate::served::Served;
 use crate::watch::{Listing, Unanswered};
@@ -21,7 +21,7 @@ impl Driver {
     /// because the client gives them up.
     pub(crate) fn attend(&mut self) {
         self.notice_term();
-        let lists = self.trackers.of(Kind::Pods).lists();
+        let lists = self.trackers.of(WatchedKind::Pods).lists();
         if self.duty.wants_stock(self.clock.now(), lists) {
             self.take_stock();
         }
@@ -32,15 +32,15 @@ impl Driver {
     pub(crate) fn notice_term(&mut self) {
         let change = self.duty.set_term(self.tenure.term(), self.clock.now());
         if let Some(change) = change {
-            self.change_sides(change);
+            self.term_changed(change);
         }
         self.noted.follows = self.duty.term().is_none();
     }
 
-    fn change_sides(&mut self, change: Change) {
-        self.metrics.set_leads(change == Change::Began);
+    fn term_changed(&mut self, change: TermChange) {
+        self.metrics.set_leads(change == TermChange::Began);
         self.noted.guard.leads_as(self.term_name());
-        if change == Change::Ended {
+        if change == TermChange::Ended {
             // What another says from now on is no forgery of what we said.
             self.noted.witness.forget_uses();
         }
@@ -56,7 +56,7 @@ impl Driver {
     }
 
     fn take_stock(&mut self) {
-        self.trackers.of(Kind::Pods).begin_stock();
+        self.trackers.of(WatchedKind::Pods).begin_stock();
         let stocktaking = Stocktaking {
             client: self.client.clone(),
             served: self.noted.served.clone(),
@@ -71,12 +71,12 @@ impl Driver {
     }
 
     pub(crate) fn take_stock_in(&mut self, term: Option<&Arc<str>>, pods: &[WirePod]) {
-        let lists = self.trackers.of(Kind::Pods).lists();
+        let lists = self.trackers.of(WatchedKind::Pods).lists();
         if !self.is_of_this_term(term) || !self.duty.takes_stock(lists) {
             return;
         }
         for wire in pods {
-            if self.trackers.of(Kind::Pods).stocked(&wire.metadata)
+            if self.trackers.of(WatchedKind::Pods).stocked(&wire.metadata)
                 && let Some(pod) = self.noted.pod(wire)
             {
                 self.handle(Event::PodSeen(pod));
@@ -88,9 +88,9 @@ impl Driver {
         if !self.is_of_this_term(term) {
             return;
         }
-        let (now, lists) = (self.clock.now(), self.trackers.of(Kind::Pods).lists());
+        let (now, lists) = (self.clock.now(), self.trackers.of(WatchedKind::Pods).lists());
         let usable = self.duty.stock_came(pods.is_some(), lists, now);
-        let news = self.trackers.of(Kind::Pods).end_stock();
+        let news = self.trackers.of(WatchedKind::Pods).end_stock();
         if usable {
             info!(pods, news, "every Pod is known as of now; deciding");
             self.handle(Event::TermBegan);

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use engine::Kind;
+use engine::WatchedKind;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use model::{ObjectKey, Pod, PodUid};
 
@@ -13,11 +13,11 @@ use crate::shared::Pool;
 /// One for each kind: versions of different kinds have nothing to do with each other.
 #[derive(Debug, Default)]
 pub(crate) struct Trackers {
-    by_kind: BTreeMap<Kind, Tracker>,
+    by_kind: BTreeMap<WatchedKind, Tracker>,
 }
 
 impl Trackers {
-    pub fn of(&mut self, kind: Kind) -> &mut Tracker {
+    pub fn of(&mut self, kind: WatchedKind) -> &mut Tracker {
         self.by_kind.entry(kind).or_default()
     }
 }

@@ -8,7 +8,7 @@ use model::PodUid;
 
 use crate::engine::Engine;
 use crate::record::Record;
-use crate::wake::Change;
+use crate::wake::ClusterChange;
 
 impl Engine {
     /// Updates the cluster view of a Pod from its record: puts it on its Node, nominates it for one, or removes it.
@@ -24,6 +24,6 @@ impl Engine {
             None => self.cluster.remove_pod(uid),
         };
         let (before, after) = (before.as_deref(), after.as_deref());
-        self.cluster_changed(Change::Pod { before, after });
+        self.cluster_changed(ClusterChange::Pod { before, after });
     }
 }

@@ -10,7 +10,7 @@ use rules::Cluster;
 use crate::closed::ClosedNodes;
 use crate::decision::{Held, Poll, Report, Work};
 use crate::device_classes::DeviceClasses;
-use crate::event::{Event, Kind};
+use crate::event::{Event, WatchedKind};
 use crate::ledger::Ledger;
 use crate::line::Bypass;
 use crate::nomination::Nominations;
@@ -55,7 +55,7 @@ pub struct Quota {
 pub struct Engine {
     pub(crate) config: EngineConfig,
     pub(crate) now: Instant,
-    /// Nodes, and the Pods that are on them or were promised them.
+    /// Nodes, and the Pods that are on them or are nominated for them.
     pub(crate) cluster: Cluster,
     /// The same, arranged so that the best Node for a Pod is found quickly.
     pub(crate) placing: Placing,
@@ -75,7 +75,7 @@ pub struct Engine {
     pub(crate) nominations: Nominations,
     pub(crate) foreign: ForeignNominations,
     pub(crate) sweep_at: Instant,
-    /// The last kind of Pod that was looked at, while not all of them were.
+    /// The last class of Pod that was looked at, while not all of them were.
     pub(crate) sweep_after: Option<ParkKey>,
     pub(crate) reports: Reports,
     pub(crate) uses: Uses,
@@ -84,7 +84,7 @@ pub struct Engine {
     pub(crate) kept: BTreeMap<ObjectRef, u64>,
     /// How often Nodes or what is used of them have changed.
     pub(crate) room_changes: u64,
-    pub(crate) unsynced: BTreeSet<Kind>,
+    pub(crate) unsynced: BTreeSet<WatchedKind>,
     pub(crate) rng: Rng,
     /// How many Pods were ever seen: the next one's place among equals.
     pub(crate) pods_seen: u64,
@@ -101,7 +101,7 @@ const HELD_LOOKS_MAX: usize = 32;
 /// How often parked Pods are judged anew, in case an event was lost.
 pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 /// Kinds of Pods that are judged in one go, and how long nothing else has to wait for the next.
-pub(crate) const SWEEP_SORTS_MAX: usize = 64;
+pub(crate) const SWEEP_CLASSES_MAX: usize = 64;
 pub(crate) const SWEEP_PAUSE: Duration = Duration::from_millis(50);
 
 impl Engine {
@@ -130,7 +130,7 @@ impl Engine {
             uses: Uses::default(),
             kept: BTreeMap::new(),
             room_changes: 0,
-            unsynced: Kind::ALL.into_iter().collect(),
+            unsynced: WatchedKind::ALL.into_iter().collect(),
             rng: Rng::new(config.seed),
             pods_seen: 0,
             trying: None,

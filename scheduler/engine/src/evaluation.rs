@@ -41,46 +41,46 @@ impl Engine {
     }
 
     /// One of the best Nodes for a Pod of this kind, or why there is none. `None`: only [`Self::evaluate`] can tell.
-    pub(crate) fn best_node(&mut self, kind: &ParkKey) -> Option<Result<NodeName, Diagnosis>> {
-        let key = self.placed_as(kind);
-        let rules = &self.config.profiles.of(&kind.profile).rules;
-        let promised = kind.nominated.as_ref().and_then(|(node, _)| self.cluster.nodes.get(node));
-        if let Some(node) = promised {
-            let to_place = self.pod_to_place(kind);
+    pub(crate) fn best_node(&mut self, key: &ParkKey) -> Option<Result<NodeName, Diagnosis>> {
+        let class = self.class_key(key);
+        let rules = &self.config.profiles.of(&key.profile).rules;
+        let nominated = key.nominated.as_ref().and_then(|(node, _)| self.cluster.nodes.get(node));
+        if let Some(node) = nominated {
+            let to_place = self.pod_to_place(key);
             if rules::filter(rules, &self.cluster, &to_place, node).is_empty() {
                 return Some(Ok(node.node.name.clone()));
             }
         }
         let view = View { rules, cluster: &self.cluster };
-        match self.placing.choose(view, &key, &mut self.rng) {
+        match self.placing.choose(view, &class, &mut self.rng) {
             Choice::On(node) => Some(Ok(node)),
             Choice::Nowhere => {
-                let promised = kind.nominated.as_ref().map(|_| self.pod_to_place(kind));
+                let nominated = key.nominated.as_ref().map(|_| self.pod_to_place(key));
                 let (placing, rng) = (&mut self.placing, &mut self.rng);
-                placing.diagnose(view, &key, promised.as_ref(), rng).map(Err)
+                placing.diagnose(view, &class, nominated.as_ref(), rng).map(Err)
             }
             Choice::Unknown => None,
         }
     }
 
     /// The kind of Pod by what bears on where it goes, with what it refers to as it is now.
-    pub(crate) fn placed_as(&self, kind: &ParkKey) -> PodClassKey {
-        let objects = kind.objects.iter().filter_map(|object| self.objects.get(object));
+    pub(crate) fn class_key(&self, key: &ParkKey) -> PodClassKey {
+        let objects = key.objects.iter().filter_map(|object| self.objects.get(object));
         PodClassKey {
-            profile: kind.profile.clone(),
-            namespace: kind.namespace.clone(),
-            scheduling: kind.scheduling.clone(),
+            profile: key.profile.clone(),
+            namespace: key.namespace.clone(),
+            scheduling: key.scheduling.clone(),
             reach: objects.map(reach).collect(),
         }
     }
 
-    pub(crate) fn evaluate(&self, kind: &ParkKey) -> Evaluation {
-        self.evaluate_among(kind, usize::MAX)
+    pub(crate) fn evaluate(&self, key: &ParkKey) -> Evaluation {
+        self.evaluate_among(key, usize::MAX)
     }
 
     /// Evaluates at most `nodes_max` Nodes.
-    pub(crate) fn evaluate_among(&self, kind: &ParkKey, nodes_max: usize) -> Evaluation {
-        let (rules, pod) = (self.rules_of(&kind.profile), &self.pod_to_place(kind));
+    pub(crate) fn evaluate_among(&self, key: &ParkKey, nodes_max: usize) -> Evaluation {
+        let (rules, pod) = (self.rules_of(&key.profile), &self.pod_to_place(key));
         match decide_among(rules, &self.cluster, pod, nodes_max) {
             Decision::Placed(placement) => Evaluation::Feasible(placement),
             Decision::Failed(failure) => Evaluation::Failed(failure.to_string()),

@@ -75,9 +75,9 @@ pub enum Event {
     },
     BackendGone(ObjectKind),
     /// The first complete list of this kind has been handed over.
-    Synced(Kind),
+    Synced(WatchedKind),
     /// The kind is not installed in this cluster. Only Pods that refer to it wait for it.
-    Absent(Kind),
+    Absent(WatchedKind),
     /// Other settings hold from now on. The seed stays.
     Reconfigured(Box<EngineConfig>),
     /// This replica leads from now on, and has seen everything that its predecessor did.
@@ -87,7 +87,7 @@ pub enum Event {
     /// It is certain that the Pod was not bound by us.
     BindRefused {
         pod: PodUid,
-        refusal: Refusal,
+        refusal: BindRefusal,
     },
     /// No clear answer yet. The reservation stays; the driver goes on asking.
     BindUnknown(PodUid),
@@ -117,7 +117,7 @@ pub enum Event {
 
 /// What must have been listed once before anything is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Kind {
+pub enum WatchedKind {
     Nodes,
     Pods,
     Objects(ObjectKind),
@@ -141,7 +141,7 @@ pub enum EvictionStep {
     Withdraw,
 }
 
-impl Kind {
+impl WatchedKind {
     pub const ALL: [Self; 13] = [
         Self::Nodes,
         Self::Pods,
@@ -161,13 +161,13 @@ impl Kind {
 
 /// Why a Binding did not happen. What has become of the Pod arrives as an event of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusal {
-    pub cause: RefusalCause,
+pub struct BindRefusal {
+    pub cause: BindRefusalCause,
     pub message: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum RefusalCause {
+pub enum BindRefusalCause {
     /// The API server, or an admission policy or webhook that it asked, said no or failed.
     ApiServer,
     /// The Pod has changed since it was read: most often the next attempt succeeds.

@@ -25,7 +25,7 @@ pub struct Explanation {
     pub nodes: NodesExplained,
     /// Whom it could send away, or why that does not help. `None`: there is no need.
     pub preemption: Option<PreemptionExplained>,
-    /// The Node that it was promised.
+    /// Its nominated Node.
     pub nominated_node: Option<NodeName>,
     pub waiting_for: Duration,
     pub line: Option<LinePosition>,
@@ -81,7 +81,7 @@ impl Engine {
         let question = Question {
             pod: pod.clone(),
             spec: &record.pod.spec,
-            kind: record.kind(),
+            key: record.park_key(),
             order: record.order,
             nodes_max: usize::MAX,
         };
@@ -137,15 +137,15 @@ impl Engine {
         self.answer(&Question {
             pod: ObjectKey::new(&spec.namespace, "what-if"),
             spec,
-            kind: ParkKey::of(spec),
+            key: ParkKey::of(spec),
             order: Order::new(spec.scheduling.priority, i64::MAX, u64::MAX),
             nodes_max: budget.nodes_max,
         })
     }
 
     fn answer(&self, question: &Question<'_>) -> Explanation {
-        let Question { spec, kind, order, nodes_max, .. } = question;
-        let evaluation = self.evaluate_among(kind, *nodes_max);
+        let Question { spec, key, order, nodes_max, .. } = question;
+        let evaluation = self.evaluate_among(key, *nodes_max);
         let rejection = match (&spec.hold, self.pre_filter(*order, spec), &evaluation) {
             (Some(hold), _, _) => Some(Rejection::Pod(hold.clone())),
             (None, Err(rejection), _) => Some(Rejection::Object(rejection)),
@@ -208,7 +208,7 @@ impl Engine {
 struct Question<'a> {
     pod: ObjectKey,
     spec: &'a PodSpec,
-    kind: ParkKey,
+    key: ParkKey,
     order: Order,
     nodes_max: usize,
 }

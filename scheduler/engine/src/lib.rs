@@ -71,7 +71,7 @@ pub use census::Census;
 pub use decision::{Bind, ConditionReason, Eviction, Held, ObjectUsed, Poll, Report, Work};
 pub use dominant::Dominant;
 pub use engine::{Engine, EngineConfig, Quota};
-pub use event::{Event, EvictionStep, Kind, Refusal, RefusalCause};
+pub use event::{BindRefusal, BindRefusalCause, Event, EvictionStep, WatchedKind};
 pub use explain::{
     Explanation, LinePosition, NodesExplained, PreemptionExplained, ReasonExplained,
 };

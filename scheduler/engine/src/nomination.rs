@@ -1,5 +1,5 @@
-//! A Node that is promised to a Pod while its victims leave, with everything else that the Pod takes there. It is
-//! withdrawn as soon as it cannot help the Pod any more, and then the victims that are left are spared.
+//! Nominations: a Node that is reserved for a Pod while its victims terminate, with everything else that the Pod takes
+//! there. A nomination is withdrawn as soon as it cannot help the Pod any more, and the remaining victims are spared.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::engine::Engine;
 use crate::ledger::Holding;
 use crate::queue::backoff_after;
 use crate::record::{Record, Stage};
-use crate::wake::Change;
+use crate::wake::ClusterChange;
 
 /// How long victims may take beyond their own grace period, and their announcements altogether. What is held for a
 /// nominated Pod is kept from others: a victim that never ends, for the sake of a finalizer perhaps, must not keep it
@@ -26,7 +26,7 @@ pub(crate) struct Nomination {
     /// Whether the ledger holds that. It does not for a nomination that was read from the Pod before the Pod was tried,
     /// nor while the Pod is being bound: then its own holding counts.
     pub is_reserved: bool,
-    /// Who has to go.
+    /// The Pods that are evicted for it.
     pub victims: Vec<PodUid>,
     /// When it ends at the latest.
     pub until: Instant,
@@ -161,7 +161,7 @@ impl Engine {
         }
     }
 
-    /// Whether the Pod could start where it is nominated if its victims were gone, but for the one who is `spared`:
+    /// Whether the Pod could start where it is nominated if its victims were gone, but for the one that is `spared`:
     /// everything that it takes is still held, and the Node still takes it.
     pub(crate) fn nomination_helps(&self, record: &Record, spared: Option<&PodUid>) -> bool {
         let Some(nomination) = record.nominated.as_deref() else { return false };
@@ -185,28 +185,28 @@ impl Engine {
         };
         let leaving: Vec<&ClusterPod> =
             self.cluster.pods_on(&nomination.place.node).filter(is_leaving).collect();
-        let (kind, rules) = (record.kind(), self.rules_of(&record.pod.spec.profile));
-        let to_place = self.pod_to_place(&kind);
+        let (key, rules) = (record.park_key(), self.rules_of(&record.pod.spec.profile));
+        let to_place = self.pod_to_place(&key);
         rules::filter_without(rules, &self.cluster, &to_place, node, &leaving).is_empty()
     }
 
     /// To be called after every change of the cluster. Pods that ask something of the Pods on other Nodes are asked
     /// about those when they are tried, and before each deletion.
-    pub(crate) fn question_nominees_on(&mut self, change: Change<'_>) {
+    pub(crate) fn question_nominees_on(&mut self, change: ClusterChange<'_>) {
         if self.nominations.due.is_empty() {
             return;
         }
         let questioned = &mut self.nominations.questioned;
         let mut on = |node: &NodeName| {
-            questioned.extend(self.cluster.promised(node).map(|pod| pod.uid.clone()));
+            questioned.extend(self.cluster.nominated(node).map(|pod| pod.uid.clone()));
         };
         match change {
-            Change::Node(node) => on(node),
-            Change::Pod { before, after } => {
+            ClusterChange::Node(node) => on(node),
+            ClusterChange::Pod { before, after } => {
                 let pods = [before, after].into_iter().flatten();
                 pods.flat_map(|pod| [&pod.node, &pod.nominated_node]).flatten().for_each(on);
             }
-            Change::Namespaces | Change::Selectors { .. } => {
+            ClusterChange::Namespaces | ClusterChange::Selectors { .. } => {
                 questioned.extend(self.nominations.due.iter().map(|(_, uid)| uid.clone()));
             }
         }
@@ -227,7 +227,7 @@ impl Engine {
         }
     }
 
-    /// What this object promises, or to whom, may have changed.
+    /// What these objects promise, or to which namespaces, may have changed.
     pub(crate) fn question_nominees_for(&mut self, concerns: impl Fn(&ObjectRef) -> bool) {
         let nominated = self.nominations.due.iter().map(|(_, uid)| uid);
         let concerned = nominated.filter(|uid| {
@@ -258,7 +258,7 @@ impl Engine {
         }
     }
 
-    /// Its attempt to make room has failed: others come first, and it does not try the same again at once.
+    /// Its preemption has failed: it backs off, so that other Pods come first.
     pub(crate) fn step_back(&mut self, uid: &PodUid) {
         if let Some(record) = self.pods.get_mut(uid).filter(|it| it.stage.is_waiting()) {
             record.failures = record.failures.saturating_add(1);
@@ -266,7 +266,7 @@ impl Engine {
         }
     }
 
-    /// Whose victims have taken too long: others get what was held for it before it is tried again.
+    /// Ends nominations whose victims have taken too long: other Pods get what was reserved before the Pod is tried again.
     pub(crate) fn end_overdue_nominations(&mut self) {
         while let Some((until, uid)) = self.nominations.due.first().cloned() {
             if until > self.now {
@@ -289,7 +289,7 @@ impl Engine {
     }
 }
 
-/// Whether it was sent away for the sake of a more important Pod.
+/// Whether it is a terminating victim of a Pod of this priority.
 fn is_victim(other: &ClusterPod, priority: i32) -> bool {
     other.priority < priority && other.deletion == Deletion::TerminatingByPreemption
 }

@@ -37,9 +37,9 @@ pub(crate) struct Objects {
     domains: BTreeMap<Arc<str>, Arc<str>>,
 }
 
-/// What an object can promise to Pods, all together.
+/// The bandwidth that an object promises to all its Pods together.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Promise<'a> {
+pub(crate) struct FloorPromise<'a> {
     pub of: &'a Reservable,
     pub reservable: Amount,
 }
@@ -193,7 +193,7 @@ impl Objects {
     ///
     /// It is the whole floor or nothing: what is measured above the floor is noise, and below it
     /// the floor is not met for anybody.
-    pub fn promise(&self, object: &ObjectRef, now: Instant) -> Result<Promise<'_>, Cause> {
+    pub fn promise(&self, object: &ObjectRef, now: Instant) -> Result<FloorPromise<'_>, Cause> {
         if self.not_installed.contains(&object.kind) {
             return Err(Cause::NotInstalled);
         }
@@ -210,7 +210,7 @@ impl Objects {
         if of.phase != Phase::Ready {
             return Err(Cause::NotReady);
         }
-        Ok(Promise { of, reservable: of.floor() })
+        Ok(FloorPromise { of, reservable: of.floor() })
     }
 }
 

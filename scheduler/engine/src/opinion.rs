@@ -51,10 +51,10 @@ impl Engine {
     ) -> (Opinion, NodeOpinion) {
         let Candidate { uid, spec, nominated } = candidate;
         let nominated = nominated.map(|node| (node.clone(), uid.clone()));
-        let kind = ParkKey { nominated, ..ParkKey::of(spec) };
+        let key = ParkKey { nominated, ..ParkKey::of(spec) };
         let nodes_total = self.cluster.nodes.len();
         let last = Order::new(spec.scheduling.priority, i64::MAX, u64::MAX);
-        let evaluation = self.evaluate(&kind);
+        let evaluation = self.evaluate(&key);
         let on_chosen = on_node(&evaluation, chosen);
         let hold = |rejection: Rejection, by_nodes| Opinion::Hold {
             message: rejection.message(nodes_total),

@@ -24,7 +24,7 @@ pub(crate) struct Record {
     pub failures: u32,
     pub not_before: Instant,
     pub first_seen: Instant,
-    /// The Node that it was promised, with everything that it takes there.
+    /// Its nominated Node, with everything that it takes there.
     pub nominated: Option<Box<Nomination>>,
     /// Where it is parked. What is parked there says so, too.
     #[serde(skip)]
@@ -67,17 +67,17 @@ impl Record {
     }
 
     /// What kind of Pod it is to the Nodes.
-    pub fn kind(&self) -> ParkKey {
+    pub fn park_key(&self) -> ParkKey {
         let nominated = self.nominated_node().map(|node| (node.clone(), self.pod.uid.clone()));
         ParkKey { nominated, ..ParkKey::of(&self.pod.spec) }
     }
 
-    /// The Node that it was promised.
+    /// Its nominated Node.
     pub fn nominated_node(&self) -> Option<&NodeName> {
         self.nominated.as_ref().map(|nomination| &nomination.place.node)
     }
 
-    /// The Pod as others have to reckon with it: on a Node, or with the promise of one.
+    /// The Pod as others have to reckon with it: on a Node, or nominated for one.
     pub fn in_cluster(&self) -> Option<ClusterPod> {
         let (node, nominated) = self.place()?;
         Some(ClusterPod {

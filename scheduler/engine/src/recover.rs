@@ -11,7 +11,7 @@ impl Engine {
     /// Rebuilds the engine after a panic inside `poll`, with the Pod that was being tried set
     /// aside until it changes. Returns that Pod.
     ///
-    /// What was observed (Nodes, Pods, Corridors) and what is promised (holdings of bound and
+    /// What was observed (Nodes, Pods, Corridors) and what is reserved (for bound and
     /// binding Pods) is kept; queues, lines and sums, which the panic may have left half
     /// changed, are derived again.
     pub fn recover(&mut self) -> Option<PodUid> {

@@ -38,7 +38,7 @@ impl Default for EventQueue {
 /// What was written about one Pod.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ReportState {
-    /// Why it waits, and what it was promised.
+    /// Why it waits, and its nominated Node.
     pub written: Option<Box<(Class, Option<NodeName>)>>,
     /// Being written now: the next one waits for its outcome.
     pub in_flight: bool,

@@ -56,7 +56,7 @@ impl Engine {
         }
         self.trying = Some(uid.clone());
         let (pod, order, woken_as) = (record.pod.clone(), record.order, record.woken_as.take());
-        let kind = record.kind();
+        let key = record.park_key();
         let mut released = Vec::new();
         for need in &pod.spec.needs {
             if self.objects.with_line(&need.object, |line| line.mark_tried(order)) {
@@ -67,14 +67,14 @@ impl Engine {
             self.move_to(uid, Stage::Throttled);
             None
         } else {
-            self.scheduling_cycle(&pod, order, &kind)
+            self.scheduling_cycle(&pod, order, &key)
         };
         // The Pod was not placed, so the bandwidth that woke it may be left for the next in the queue.
         for object in released.into_iter().filter(|_| decision.is_none()) {
             self.release_line(object);
         }
-        if let Some(kind) = woken_as {
-            self.turn_ended(&kind, uid);
+        if let Some(key) = woken_as {
+            self.turn_ended(&key, uid);
         }
         self.reconsider_nominations();
         self.trying = None;
@@ -82,8 +82,8 @@ impl Engine {
     }
 
     /// Reserves and binds, or queues the Pod as unschedulable.
-    fn scheduling_cycle(&mut self, pod: &Arc<Pod>, order: Order, kind: &ParkKey) -> Option<Bind> {
-        let NotPlaced { rejection, nomination } = match self.schedule_pod(order, &pod.spec, kind) {
+    fn scheduling_cycle(&mut self, pod: &Arc<Pod>, order: Order, key: &ParkKey) -> Option<Bind> {
+        let NotPlaced { rejection, nomination } = match self.schedule_pod(order, &pod.spec, key) {
             Ok(destination) => return Some(self.reserve(pod, order, destination)),
             Err(not_placed) => not_placed,
         };
@@ -107,19 +107,19 @@ impl Engine {
         &mut self,
         order: Order,
         spec: &PodSpec,
-        kind: &ParkKey,
+        key: &ParkKey,
     ) -> Result<Destination, NotPlaced> {
         if let Some(hold) = &spec.hold {
             return Err(Rejection::Pod(hold.clone()).into());
         }
         let objects = self.pre_filter(order, spec).map_err(Rejection::Object)?;
         let objects: Vec<Reservable> = objects.into_iter().cloned().collect();
-        match self.best_node(kind) {
+        match self.best_node(key) {
             Some(Ok(node)) => return Ok(Destination { node, objects }),
             Some(Err(why)) => return Err(self.not_placed(why)),
             None => {}
         }
-        match self.evaluate(kind) {
+        match self.evaluate(key) {
             Evaluation::Failed(why) => Err(Rejection::Failed(why).into()),
             Evaluation::Feasible(placement) => {
                 Ok(Destination { node: self.any_of(&placement.best), objects })

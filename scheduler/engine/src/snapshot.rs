@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::closed::ClosedNodes;
 use crate::device_classes::DeviceClasses;
 use crate::engine::{Engine, EngineConfig};
-use crate::event::Kind;
+use crate::event::WatchedKind;
 use crate::objects::Objects;
 use crate::placing::Placing;
 use crate::preempt::{Evictions, ForeignNominations};
@@ -25,7 +25,7 @@ use crate::stats::Stats;
 use crate::tally::Tally;
 use crate::uses::Uses;
 
-/// What the engine knows and has promised. What can be counted or sorted again from it is left out: sums,
+/// What the engine knows, has reserved and has nominated. What can be counted or sorted again from it is left out: sums,
 /// queues, who stands where in a line.
 ///
 /// Taking one copies references, not Pods: some 50 ms of 50,000 Pods on 5,000 Nodes. To write it takes more than ten
@@ -63,7 +63,7 @@ pub struct Snapshot {
     #[serde(with = "crate::written::pairs")]
     kept: BTreeMap<ObjectRef, u64>,
     room_changes: u64,
-    unsynced: BTreeSet<Kind>,
+    unsynced: BTreeSet<WatchedKind>,
     rng: Rng,
     pods_seen: u64,
     trying: Option<PodUid>,
@@ -172,19 +172,19 @@ impl Engine {
                 None => engine.cluster.remove_pod(&uid),
             };
         }
-        for (kind, group) in snapshot.parked.groups() {
+        for (key, group) in snapshot.parked.groups() {
             for pod in group.pods.values() {
                 if let Some(record) = engine.pods.get_mut(pod) {
-                    record.parked_as = Some(Box::new(kind.clone()));
+                    record.parked_as = Some(Box::new(key.clone()));
                 }
             }
         }
         engine.parked = snapshot.parked;
-        engine.parked.know_promises();
+        engine.parked.rebuild_nominated();
         engine.placing = Placing::of(&engine.cluster, snapshot.seats, engine.config.cache);
-        let sorts: Vec<ParkKey> = engine.parked.sorts().cloned().collect();
-        for sort in sorts {
-            engine.file(&sort);
+        let classes: Vec<ParkKey> = engine.parked.classes().cloned().collect();
+        for class in classes {
+            engine.file(&class);
         }
         // Counted again on the way, but it counts more than can be seen.
         engine.stats = snapshot.stats;
@@ -204,7 +204,7 @@ impl Engine {
         }
         let stands = match record.stage {
             Stage::Active | Stage::Backoff | Stage::InLine(_) | Stage::Aside(_) => true,
-            // Parked ones are written with all that their kind knows of Nodes, those that are throttled and those
+            // Parked ones are written with all that their class knows of Nodes, those that are throttled and those
             // that are being bound with their namespace.
             Stage::Parked
             | Stage::Throttled

@@ -34,10 +34,10 @@ impl Engine {
             Stage::Backoff => self.backoff.remove(uid),
             Stage::Throttled => self.throttle.leave(&spec.namespace, order),
             Stage::Parked => {
-                if let Some(kind) = record.parked_as.take()
-                    && self.parked.remove(&kind, order)
+                if let Some(key) = record.parked_as.take()
+                    && self.parked.remove(&key, order)
                 {
-                    self.wake_index.remove(&kind.plain());
+                    self.wake_index.remove(&key.plain());
                 }
             }
             Stage::InLine(object) | Stage::Aside(object) => {
@@ -82,27 +82,26 @@ impl Engine {
         }
     }
 
-    /// A Pod that has just been rejected has no chance; but one that was promised a Node may have
+    /// A Pod that has just been rejected has no chance; but one that is nominated for a Node may have
     /// sent others away.
     fn park(&mut self, uid: &PodUid) {
         let Some(record) = self.pods.get(uid) else { return };
-        let (kind, order) = (record.kind(), record.order);
-        let scheduling = self.placing.project(&kind.scheduling);
-        let kind = self.parked.shared(ParkKey { scheduling, ..kind });
-        let new = if kind.nominated.is_none() || self.parked.has(&kind) {
+        let (key, order) = (record.park_key(), record.order);
+        let scheduling = self.placing.project(&key.scheduling);
+        let key = self.parked.shared(ParkKey { scheduling, ..key });
+        let new = if key.nominated.is_none() || self.parked.has(&key) {
             <(Chances, Prospect)>::default()
         } else {
-            let is_known = self.parked.has_common(&kind);
-            let chances =
-                if is_known { Chances::default() } else { self.chances_of(&kind.plain()) };
-            (chances, self.prospect_of(&kind))
+            let is_known = self.parked.has_common(&key);
+            let chances = if is_known { Chances::default() } else { self.chances_of(&key.plain()) };
+            (chances, self.prospect_of(&key))
         };
         if let Some(record) = self.pods.get_mut(uid) {
-            record.parked_as = Some(Box::new(kind.clone()));
+            record.parked_as = Some(Box::new(key.clone()));
         }
-        let sort = kind.plain();
-        if self.parked.insert(kind, order, uid.clone(), new) {
-            self.file(&sort);
+        let class = key.plain();
+        if self.parked.insert(key, order, uid.clone(), new) {
+            self.file(&class);
         }
     }
 }

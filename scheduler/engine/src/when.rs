@@ -198,11 +198,11 @@ impl Engine {
 
     /// When the first Node has room, by the declared ends of the Pods on it.
     fn when_nodes(&self, record: &Record, now_unix_s: i64) -> Estimate {
-        let kind = record.kind();
-        if self.evaluate(&kind).feasible() > 0 {
+        let key = record.park_key();
+        if self.evaluate(&key).feasible() > 0 {
             return Estimate::now(now_unix_s, "a node has room for it now");
         }
-        let (rules, to_place) = (self.rules_of(&kind.profile), self.pod_to_place(&kind));
+        let (rules, to_place) = (self.rules_of(&key.profile), self.pod_to_place(&key));
         let nodes = self.cluster.nodes.values();
         let candidates = nodes.filter_map(|node| self.when_node(rules, &to_place, node));
         let first = candidates.min_by_key(|(at, _)| *at);

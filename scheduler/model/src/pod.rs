@@ -15,7 +15,7 @@ pub struct Pod {
     pub uid: PodUid,
     /// The version that `spec` was read from. A Binding of a Pod with references
     /// is conditioned on it, so that the annotations cannot change in between.
-    /// Empty for a Pod that is not ours to place: nobody asks for it.
+    /// Empty for a Pod that is not ours to place: it is not needed.
     pub resource_version: Arc<str>,
     pub created_at_unix_s: i64,
     pub spec: Arc<PodSpec>,
@@ -69,9 +69,9 @@ pub enum Assignment {
     Gated { gates: Vec<Arc<str>> },
     /// Ours, not on a Node and being deleted.
     Leaving,
-    /// Another scheduler's to place. Only the Node that it was promised, if any, concerns us.
+    /// Another scheduler's to place. Only its nominated Node, if any, matters here.
     Foreign,
-    /// On a Node, whoever put it there.
+    /// On a Node, put there by any scheduler.
     Bound { node: NodeName, grant: Option<Box<Grant>> },
     /// Succeeded or failed: it uses nothing any more.
     Finished,

@@ -21,8 +21,8 @@ pub struct Cluster {
     pods: ByUid,
     /// The same Pods by the Node that they are on, which need not exist, in the order of their UIDs.
     on_node: HashMap<NodeName, OnNode, FixedState>,
-    /// The same Pods, those that wait and were promised a Node, by that.
-    promised: BTreeMap<NodeName, BTreeMap<PodUid, Arc<ClusterPod>>>,
+    /// The same Pods, those that wait and are nominated for a Node, by that.
+    nominated: BTreeMap<NodeName, BTreeMap<PodUid, Arc<ClusterPod>>>,
     /// The same Pods, those on Nodes that keep others away: they concern every Pod that is decided.
     keeping_away: BTreeMap<PodUid, Arc<ClusterPod>>,
     /// The labels of each Namespace.
@@ -117,7 +117,7 @@ impl Cluster {
             let place = on_node.pods.partition_point(|other| other.is_before(&listed));
             on_node.pods.insert(place, listed);
         } else if let Some(node) = &pod.nominated_node {
-            self.promised.entry(node.clone()).or_default().insert(pod.uid.clone(), pod.clone());
+            self.nominated.entry(node.clone()).or_default().insert(pod.uid.clone(), pod.clone());
         }
         before
     }
@@ -134,7 +134,7 @@ impl Cluster {
             self.keeping_away.remove(&pod.uid);
         }
         let Some(node) = &pod.node else {
-            self.forget_promise(pod);
+            self.forget_nominated(pod);
             return;
         };
         if let Some(on_node) = self.on_node.get_mut(node) {
@@ -146,12 +146,12 @@ impl Cluster {
         }
     }
 
-    fn forget_promise(&mut self, pod: &ClusterPod) {
+    fn forget_nominated(&mut self, pod: &ClusterPod) {
         let Some(node) = &pod.nominated_node else { return };
-        let Some(promised) = self.promised.get_mut(node) else { return };
-        promised.remove(&pod.uid);
-        if promised.is_empty() {
-            self.promised.remove(node);
+        let Some(nominated) = self.nominated.get_mut(node) else { return };
+        nominated.remove(&pod.uid);
+        if nominated.is_empty() {
+            self.nominated.remove(node);
         }
     }
 
@@ -181,19 +181,19 @@ impl Cluster {
         self.on_node.get(node).map_or(Held::default(), |it| it.held)
     }
 
-    /// Waiting Pods that were promised the Node.
-    pub fn promised(&self, node: &NodeName) -> impl Iterator<Item = &ClusterPod> {
-        self.promised.get(node).into_iter().flat_map(BTreeMap::values).map(|pod| &**pod)
+    /// Waiting Pods that are nominated for the Node.
+    pub fn nominated(&self, node: &NodeName) -> impl Iterator<Item = &ClusterPod> {
+        self.nominated.get(node).into_iter().flat_map(BTreeMap::values).map(|pod| &**pod)
     }
 
-    /// Waiting Pods that were promised the Node and that `pod` must not push aside.
+    /// Waiting Pods that are nominated for the Node and that `pod` must not push aside.
     pub(crate) fn nominated_before<'a>(
         &'a self,
         pod: &'a ClusterPod,
         node: &'a NodeName,
     ) -> impl Iterator<Item = &'a ClusterPod> {
-        let promised = self.promised(node);
-        promised.filter(|other| other.priority >= pod.priority && other.uid != pod.uid)
+        let nominated = self.nominated(node);
+        nominated.filter(|other| other.priority >= pod.priority && other.uid != pod.uid)
     }
 
     /// The Pods beside which default spreading places a Pod: those of its Services and its owner.

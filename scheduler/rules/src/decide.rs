@@ -12,7 +12,7 @@ use crate::rejection::Rejection;
 use crate::rules::Rules;
 use crate::scores::{NodeScore, score};
 use crate::spread::constraints;
-use crate::trial::Change;
+use crate::trial::TrialChange;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
@@ -120,7 +120,7 @@ pub fn fits_somewhere(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> boo
 }
 
 /// Why the Pod cannot be on this Node; empty when it can. Pods of at least its priority that
-/// were promised the Node count as if they were there.
+/// are nominated for the Node count as if they were there.
 pub fn filter(
     rules: &Rules,
     cluster: &Cluster,
@@ -146,7 +146,7 @@ pub fn filter_without(
         }
         Screening::Passed { prepared, .. } => {
             let mut trial = Question { rules, cluster, pod, prepared: &prepared }.on(node);
-            trial.changes.extend(gone.iter().map(|gone| Change::Remove(gone)));
+            trial.changes.extend(gone.iter().map(|gone| TrialChange::Remove(gone)));
             trial.rejections()
         }
     }

@@ -40,9 +40,9 @@ pub use decide::{
     Decision, Failure, Placement, decide, decide_among, filter, filter_without, fits_somewhere,
 };
 pub use preemption::{
-    CLAIMS_NOT_FOUND, Candidate, Ineligible, PREEMPTION, Preemption, Refusal, Rehearsal,
-    VictimCost, Victims, candidates, has_leaving_victims, preempt, preempt_after, protects,
-    victims_by,
+    CLAIMS_NOT_FOUND, Candidate, Ineligible, PREEMPTION, Preemption, PreemptionDryRun,
+    PreemptionRefusal, VictimCost, Victims, candidates, has_leaving_victims, preempt,
+    preempt_after, protects, victims_by,
 };
 pub use reason::{Plugin, Reason};
 pub use rejection::{Rejection, nodes_available};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use model::{ClusterPod, HostPort, Resources};
 
 use crate::cluster::Cluster;
-use crate::trial::Change;
+use crate::trial::TrialChange;
 
 /// The sums over the Pods on one Node, kept as kube-scheduler keeps them.
 #[derive(Clone, Debug, Default)]
@@ -19,15 +19,15 @@ pub(crate) struct NodeUse {
 }
 
 impl NodeUse {
-    pub fn of(cluster: &Cluster, node: &model::NodeName, changes: &[Change<'_>]) -> Self {
+    pub fn of(cluster: &Cluster, node: &model::NodeName, changes: &[TrialChange<'_>]) -> Self {
         let mut used = Self::default();
         for pod in cluster.pods_on(node) {
             used.add(pod);
         }
         for change in changes {
             match change {
-                Change::Add(pod) => used.add(pod),
-                Change::Remove(pod) => used.remove(pod),
+                TrialChange::Add(pod) => used.add(pod),
+                TrialChange::Remove(pod) => used.remove(pod),
             }
         }
         used

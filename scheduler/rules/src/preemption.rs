@@ -19,7 +19,7 @@ use crate::prepared::{Prepared, Question};
 use crate::reason::Reason;
 use crate::rejection::{Rejection, counts, nodes_available};
 use crate::rules::Rules;
-use crate::trial::{Change, Trial};
+use crate::trial::{Trial, TrialChange};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Preemption {
@@ -30,7 +30,7 @@ pub enum Preemption {
     ClaimsNotFound,
     NotEligible(Ineligible),
     /// No Node can be made to fit; why, for each.
-    NotHelpful(BTreeMap<NodeName, Refusal>),
+    NotHelpful(BTreeMap<NodeName, PreemptionRefusal>),
     Possible {
         /// Never empty.
         candidates: BTreeMap<NodeName, Candidate>,
@@ -55,9 +55,10 @@ impl Preemption {
             Self::NotTried | Self::Possible { .. } => return None,
             Self::ClaimsNotFound => return Some(CLAIMS_NOT_FOUND.to_owned()),
             Self::NotEligible(why) => why.to_string(),
-            Self::NotHelpful(nodes) => {
-                nodes_available(nodes.len(), &counts(nodes.values().flat_map(Refusal::texts)))
-            }
+            Self::NotHelpful(nodes) => nodes_available(
+                nodes.len(),
+                &counts(nodes.values().flat_map(PreemptionRefusal::texts)),
+            ),
         };
         Some(format!("{PREEMPTION}{outcome}"))
     }
@@ -89,7 +90,7 @@ impl fmt::Display for Ineligible {
 
 /// Why preemption on a Node does not help.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum PreemptionRefusal {
     /// The Node was rejected for a reason that has nothing to do with other Pods.
     NotHelpful,
     /// No Pod there has a lower priority.
@@ -98,7 +99,7 @@ pub enum Refusal {
     StillRejected(Vec<Reason>),
 }
 
-impl Refusal {
+impl PreemptionRefusal {
     pub fn texts(&self) -> Vec<String> {
         match self {
             Self::NotHelpful => vec!["Preemption is not helpful for scheduling".to_owned()],
@@ -166,7 +167,7 @@ pub fn preempt_after(
         return Preemption::NotTried;
     };
     let hopeless = cluster.nodes.keys().filter(|name| !resolvable.contains(name));
-    refusals.extend(hopeless.map(|name| (name.clone(), Refusal::NotHelpful)));
+    refusals.extend(hopeless.map(|name| (name.clone(), PreemptionRefusal::NotHelpful)));
     let Some(smallest) = candidates.values().map(|candidate| candidate.cost).min() else {
         return Preemption::NotHelpful(refusals);
     };
@@ -182,7 +183,7 @@ pub fn candidates<'a>(
     cluster: &Cluster,
     pod: &ClusterPod,
     nodes: impl Iterator<Item = &'a NodeName>,
-) -> Option<(BTreeMap<NodeName, Candidate>, BTreeMap<NodeName, Refusal>)> {
+) -> Option<(BTreeMap<NodeName, Candidate>, BTreeMap<NodeName, PreemptionRefusal>)> {
     let prepared = Prepared::new(rules, cluster, pod).ok()?;
     let question = Question { rules, cluster, pod, prepared: &prepared };
     let (mut candidates, mut refusals) = (BTreeMap::new(), BTreeMap::new());
@@ -229,7 +230,7 @@ fn ineligible(cluster: &Cluster, pod: &ClusterPod, rejection: &Rejection) -> Opt
 
 /// Removes all Pods of lower priority, then reprieves those that can stay: first those that a budget
 /// protects, then the others, the most important first.
-pub(crate) fn candidate(trial: Trial<'_>) -> Result<Candidate, Refusal> {
+pub(crate) fn candidate(trial: Trial<'_>) -> Result<Candidate, PreemptionRefusal> {
     let (cluster, priority) = (trial.cluster, trial.pod.priority);
     let on_node = cluster.pods_on(&trial.node.node.name);
     victims_by(trial, on_node.filter(|other| other.priority < priority), &cluster.budgets)
@@ -237,7 +238,7 @@ pub(crate) fn candidate(trial: Trial<'_>) -> Result<Candidate, Refusal> {
 }
 
 /// A dry run: a Node from which Pods are removed and put back without effect on the cluster.
-pub trait Rehearsal<'a> {
+pub trait PreemptionDryRun<'a> {
     fn take_away(&mut self, pod: &'a ClusterPod);
     fn put_back(&mut self, pod: &'a ClusterPod);
     /// Why the Pod for which room is made does not fit now; empty when it does.
@@ -247,13 +248,13 @@ pub trait Rehearsal<'a> {
     }
 }
 
-impl<'a> Rehearsal<'a> for Trial<'a> {
+impl<'a> PreemptionDryRun<'a> for Trial<'a> {
     fn take_away(&mut self, pod: &'a ClusterPod) {
-        self.changes.push(Change::Remove(pod));
+        self.changes.push(TrialChange::Remove(pod));
     }
 
     fn put_back(&mut self, pod: &'a ClusterPod) {
-        self.changes.push(Change::Add(pod));
+        self.changes.push(TrialChange::Add(pod));
     }
 
     fn rejections(&self) -> Vec<Reason> {
@@ -263,20 +264,20 @@ impl<'a> Rehearsal<'a> for Trial<'a> {
 
 /// The same by any way to find out whether the Pod fits; `lesser` are the Pods of lower priority.
 pub fn victims_by<'a>(
-    mut node: impl Rehearsal<'a>,
+    mut node: impl PreemptionDryRun<'a>,
     lesser: impl Iterator<Item = &'a ClusterPod>,
     budgets: &BTreeMap<ObjectKey, PodDisruptionBudget>,
-) -> Result<Victims<'a>, Refusal> {
+) -> Result<Victims<'a>, PreemptionRefusal> {
     let mut potential: Vec<&ClusterPod> = lesser.collect();
     if potential.is_empty() {
-        return Err(Refusal::NoVictims);
+        return Err(PreemptionRefusal::NoVictims);
     }
     for victim in &potential {
         node.take_away(victim);
     }
     let reasons = node.rejections();
     if !reasons.is_empty() {
-        return Err(Refusal::StillRejected(reasons));
+        return Err(PreemptionRefusal::StillRejected(reasons));
     }
     potential.sort_by_key(|victim| importance(victim));
     let (protected, others) = split_by_budgets(budgets, &potential);
@@ -289,14 +290,17 @@ pub fn victims_by<'a>(
     }
     if victims.is_empty() {
         // Everyone fits again, so the Pod was not rejected for their sake.
-        return Err(Refusal::NotHelpful);
+        return Err(PreemptionRefusal::NotHelpful);
     }
     let cost = VictimCost::of(&victims, budget_violations);
     Ok(Victims { pods: victims, budget_violations, cost })
 }
 
 /// Those that cannot stay.
-fn reprieve<'a>(node: &mut impl Rehearsal<'a>, pods: &[&'a ClusterPod]) -> Vec<&'a ClusterPod> {
+fn reprieve<'a>(
+    node: &mut impl PreemptionDryRun<'a>,
+    pods: &[&'a ClusterPod],
+) -> Vec<&'a ClusterPod> {
     let mut victims = Vec::new();
     for pod in pods {
         node.put_back(pod);

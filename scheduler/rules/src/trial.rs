@@ -11,12 +11,12 @@ use crate::rules::Rules;
 /// A Pod put on the Node, or taken from it, in thought only. The order matters: kube-scheduler
 /// keeps its sums up to date change by change.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Change<'a> {
+pub(crate) enum TrialChange<'a> {
     Add(&'a ClusterPod),
     Remove(&'a ClusterPod),
 }
 
-impl<'a> Change<'a> {
+impl<'a> TrialChange<'a> {
     /// The Pod, with 1 when it comes and −1 when it goes.
     pub fn signed(self) -> (&'a ClusterPod, i64) {
         match self {
@@ -34,16 +34,16 @@ pub(crate) struct Trial<'a> {
     pub pod: &'a ClusterPod,
     pub prepared: &'a Prepared,
     pub node: &'a ClusterNode,
-    pub changes: Vec<Change<'a>>,
+    pub changes: Vec<TrialChange<'a>>,
 }
 
 impl Trial<'_> {
     /// Why not; empty when the Pod can be there. The Pod must fit both with and without the Pods
-    /// that were promised the Node: they may come, and they may end up elsewhere.
+    /// that are nominated for the Node: they may come, and they may end up elsewhere.
     pub fn rejections(&self) -> Vec<Reason> {
         let mut with_nominated = self.clone();
         let name = &self.node.node.name;
-        let nominated = self.cluster.nominated_before(self.pod, name).map(Change::Add);
+        let nominated = self.cluster.nominated_before(self.pod, name).map(TrialChange::Add);
         with_nominated.changes.extend(nominated);
         let reasons = with_nominated.first_rejections();
         if !reasons.is_empty() || with_nominated.changes.len() == self.changes.len() {

@@ -1,4 +1,4 @@
-//! The judge of wake-ups.
+//! Whether a change of the cluster may help a rejected Pod.
 
 use std::collections::BTreeSet;
 
@@ -117,7 +117,7 @@ impl Chances {
     }
 }
 
-/// What a Pod that was promised a Node has there, and whether it may send others away now.
+/// What a nominated Pod has at its Node, and whether it may preempt now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prospect {
     pub is_feasible: bool,
@@ -135,9 +135,13 @@ impl Prospect {
         let question = Question { rules, cluster, pod, prepared: &prepared };
         let may_preempt = may_preempt(question);
         let is_named = |name: &&NodeName| only.as_ref().is_none_or(|only| only.contains(*name));
-        let promised = pod.nominated_node.as_ref().filter(is_named);
+        let nominated = pod.nominated_node.as_ref().filter(is_named);
         let mut there = Chances::default();
-        there.ask(question, may_preempt, promised.and_then(|it| cluster.nodes.get(it)).into_iter());
+        there.ask(
+            question,
+            may_preempt,
+            nominated.and_then(|it| cluster.nodes.get(it)).into_iter(),
+        );
         Self {
             is_feasible: !there.feasible.is_empty(),
             is_preemptible: !there.preemptible.is_empty(),

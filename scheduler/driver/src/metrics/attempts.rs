@@ -181,7 +181,7 @@ impl Attempts {
 
 #[cfg(test)]
 mod tests {
-    use engine::{Engine, EngineConfig, Event, Kind, Work};
+    use engine::{Engine, EngineConfig, Event, WatchedKind, Work};
     use serde_json::json;
 
     use super::*;
@@ -201,7 +201,7 @@ mod tests {
     /// An engine that has tried so many Pods in vain: there is no Node.
     fn in_vain(pods: usize) -> Engine {
         let mut engine = Engine::new(EngineConfig::default());
-        for kind in Kind::ALL {
+        for kind in WatchedKind::ALL {
             engine.handle(Instant::START, Event::Synced(kind));
         }
         for number in 0..pods {

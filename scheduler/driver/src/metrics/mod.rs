@@ -185,7 +185,7 @@ fn writes(make: &Maker) -> Made<IntCounterVec> {
 
 /// By watched resource: all of them.
 fn watched(make: &Maker, name: &str, help: &str) -> Made<IntCounterVec> {
-    make.counters_of(name, help, "resource", engine::Kind::ALL.map(crate::health::name))
+    make.counters_of(name, help, "resource", engine::WatchedKind::ALL.map(crate::health::name))
 }
 
 /// Under the name that every component of Kubernetes has it.

@@ -5,7 +5,7 @@ mod explain;
 
 use std::time::Duration;
 
-use engine::{Engine, EngineConfig, Event, Kind, Poll, Report, Work};
+use engine::{Engine, EngineConfig, Event, Poll, Report, WatchedKind, Work};
 use model::{Instant, ObjectKind};
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ impl World {
             engine: Engine::new(EngineConfig::default()),
             now: Instant::START + Duration::from_secs(1000),
         };
-        for kind in Kind::ALL {
+        for kind in WatchedKind::ALL {
             world.handle(Event::Synced(kind));
         }
         world

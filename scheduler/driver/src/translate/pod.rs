@@ -18,7 +18,7 @@ use crate::served::Served;
 use crate::wire::{DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER, WireCondition, WirePod};
 
 /// `None` for a Pod that does not concern us: another scheduler's that is not on a Node yet, and
-/// was promised none.
+/// is nominated for none.
 pub(crate) fn pod(wire: &WirePod, served: &Served) -> Option<Pod> {
     let assignment = assignment(wire, served)?;
     let (metadata, status) = (&wire.metadata, &wire.status);

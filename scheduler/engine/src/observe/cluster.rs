@@ -6,7 +6,7 @@ use std::sync::Arc;
 use model::{ClusterNode, LabelSelector, Labels, NodeName, ObjectKey, Owner, PodUid};
 
 use crate::engine::Engine;
-use crate::wake::Change;
+use crate::wake::ClusterChange;
 
 impl Engine {
     pub(super) fn pod_unreadable(&mut self, pod: PodUid, node: &NodeName) {
@@ -49,26 +49,26 @@ impl Engine {
         let node = self.closed.shown(node);
         let name = node.node.name.clone();
         if is_new(&mut self.cluster.nodes, name.clone(), node) {
-            self.cluster_changed(Change::Node(&name));
+            self.cluster_changed(ClusterChange::Node(&name));
         }
     }
 
     pub(super) fn node_gone(&mut self, name: &NodeName) {
         self.closed.node_gone(name);
         if self.cluster.nodes.remove(name).is_some() {
-            self.cluster_changed(Change::Node(name));
+            self.cluster_changed(ClusterChange::Node(name));
         }
     }
 
     pub(super) fn namespace_labels_seen(&mut self, name: Arc<str>, labels: Labels) {
         if is_new(&mut self.cluster.namespaces, name, labels) {
-            self.cluster_changed(Change::Namespaces);
+            self.cluster_changed(ClusterChange::Namespaces);
         }
     }
 
     pub(super) fn namespace_labels_gone(&mut self, name: &str) {
         if self.cluster.namespaces.remove(name).is_some() {
-            self.cluster_changed(Change::Namespaces);
+            self.cluster_changed(ClusterChange::Namespaces);
         }
     }
 
@@ -108,7 +108,7 @@ impl Engine {
     }
 
     fn selector_changed(&mut self, before: Option<&LabelSelector>, after: Option<&LabelSelector>) {
-        self.cluster_changed(Change::Selectors { before, after });
+        self.cluster_changed(ClusterChange::Selectors { before, after });
     }
 }
 

@@ -8,7 +8,7 @@ use model::{Assignment, PodUid};
 
 use crate::decision::Report;
 use crate::engine::Engine;
-use crate::event::{Event, Kind, Refusal, RefusalCause};
+use crate::event::{BindRefusal, BindRefusalCause, Event, WatchedKind};
 use crate::queue::backoff_after;
 use crate::record::Stage;
 use crate::rejection::{BindingRejection, Rejection};
@@ -85,9 +85,9 @@ impl Engine {
         }
     }
 
-    fn synced(&mut self, kind: Kind, installed: bool) {
+    fn synced(&mut self, kind: WatchedKind, installed: bool) {
         self.unsynced.remove(&kind);
-        if let Kind::Objects(kind) = kind {
+        if let WatchedKind::Objects(kind) = kind {
             self.objects.set_installed(kind, installed);
             self.question_nominees_for(|needed| needed.kind == kind);
             self.release_lines_of(kind);
@@ -108,7 +108,7 @@ impl Engine {
         self.reports.scheduled(report, self.config.events);
     }
 
-    fn bind_refused(&mut self, uid: &PodUid, refusal: Refusal) {
+    fn bind_refused(&mut self, uid: &PodUid, refusal: BindRefusal) {
         let Some(record) = self.pods.get_mut(uid) else { return };
         if !matches!(record.stage, Stage::Binding { .. }) {
             return;
@@ -119,9 +119,9 @@ impl Engine {
         let place_again = record.pod.assignment == Assignment::Waiting;
         record.order = record.order.with_priority(record.pod.spec.scheduling.priority);
         let is_told = match refusal.cause {
-            RefusalCause::ApiServer => true,
-            RefusalCause::Conflict => record.failures > 1,
-            RefusalCause::Obsolete => false,
+            BindRefusalCause::ApiServer => true,
+            BindRefusalCause::Conflict => record.failures > 1,
+            BindRefusalCause::Obsolete => false,
         };
         if let Some(holding) = record.holding.as_ref().filter(|_| place_again && is_told) {
             let rejection =
@@ -134,7 +134,7 @@ impl Engine {
             self.forget_in_line(uid);
         }
         let held = self.release_holding(uid);
-        // What it was promised is held for it again, as long as that lasts.
+        // Its nomination is reserved again, as long as that lasts.
         if !place_again || !self.reserve_nominated(uid) {
             self.set_nomination(uid, None);
         }

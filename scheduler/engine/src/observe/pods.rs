@@ -146,7 +146,7 @@ impl Engine {
         }
         let nomination = self.nomination_read(&pod).filter(|_| is_new);
         if !is_new {
-            // What it was promised was promised to another spec.
+            // The nomination was made for another spec.
             self.set_nomination(&uid, None);
             self.stop_waiting(&uid);
             self.move_to(&uid, Stage::Resting);
@@ -205,8 +205,8 @@ impl Engine {
             self.objects.with_line(&need.object, |line| line.forget(order));
             self.release_line(&need.object);
         }
-        if let Some(kind) = woken_as {
-            self.turn_ended(&kind, uid);
+        if let Some(key) = woken_as {
+            self.turn_ended(&key, uid);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use model::ClusterPod;
-use rules::{Reason, Rehearsal, Victims, victims_by};
+use rules::{PreemptionDryRun, Reason, Victims, victims_by};
 
 use super::node_fit::{Missing, NodeFit};
 use super::pod_classes::PodClass;
@@ -44,7 +44,7 @@ impl PodClass {
     }
 
     /// Whether it fits beside the Pods that are nominated for the Node.
-    pub fn fits_beside_promised(&self, slot: Slot, context: Context<'_>) -> bool {
+    pub fn fits_beside_nominated(&self, slot: Slot, context: Context<'_>) -> bool {
         match self.capacity_of(slot, context) {
             Some(NodeCapacity::Current(row, extras)) => self.node_fit.fits(row, extras),
             Some(NodeCapacity::WithNominated(capacity)) => capacity.fits(),
@@ -66,9 +66,9 @@ impl PodClass {
         if row.nominated == 0 {
             return Some(NodeCapacity::Current(row, extras));
         }
-        let promised = view.cluster.promised(index.rows.name(slot)?);
-        let mut promised = promised.filter(|it| it.priority >= self.pod.priority).peekable();
-        if promised.peek().is_none() {
+        let nominated = view.cluster.nominated(index.rows.name(slot)?);
+        let mut nominated = nominated.filter(|it| it.priority >= self.pod.priority).peekable();
+        if nominated.peek().is_none() {
             return Some(NodeCapacity::Current(row, extras));
         }
         if !self.constraints.are_soft()
@@ -79,7 +79,7 @@ impl PodClass {
         }
         let mut capacity =
             CapacityTrial { node_fit: &self.node_fit, row: row.clone(), extras: extras.clone() };
-        for pod in promised {
+        for pod in nominated {
             if is_extreme(pod) || !pod.pod_affinity.anti_required.is_empty() {
                 return None;
             }
@@ -93,7 +93,7 @@ impl PodClass {
         &self,
         slot: Slot,
         context: Context<'a>,
-    ) -> Option<Result<Victims<'a>, rules::Refusal>> {
+    ) -> Option<Result<Victims<'a>, rules::PreemptionRefusal>> {
         let Context { view, index, groups } = context;
         let lacks_features = groups.group(slot).is_none_or(|it| groups.all()[it].lacks_features);
         if !self.constraints.are_soft()
@@ -146,7 +146,7 @@ struct CapacityTrial<'a> {
     extras: Extras,
 }
 
-impl<'a> Rehearsal<'a> for CapacityTrial<'_> {
+impl<'a> PreemptionDryRun<'a> for CapacityTrial<'_> {
     fn take_away(&mut self, pod: &'a ClusterPod) {
         hold(&mut self.row, &mut self.extras, pod, -1);
     }

@@ -48,14 +48,14 @@ impl Placing {
         &mut self,
         view: View<'_>,
         key: &PodClassKey,
-        promised: Option<&ClusterPod>,
+        nominated: Option<&ClusterPod>,
         rng: &mut Rng,
     ) -> Option<Diagnosis> {
         if few_named(view.rules, key).is_some() {
             return None;
         }
         let id = self.ready(view, key)?;
-        if let Some(pod) = promised {
+        if let Some(pod) = nominated {
             let instead = self.on_nominated(id, view, pod)?.own();
             return self.with_unschedulable(id, view, |class, unschedulable, context| {
                 unschedulable
@@ -132,7 +132,7 @@ impl Placing {
         let is_hopeless = reasons.iter().any(Reason::is_unresolvable);
         let waits = !is_hopeless && has_leaving_victims(view.cluster, pod, name);
         let found = if is_hopeless {
-            Err(rules::Refusal::NotHelpful)
+            Err(rules::PreemptionRefusal::NotHelpful)
         } else {
             let one = std::iter::once(name);
             let (mut found, mut refused) = candidates(view.rules, view.cluster, pod, one)?;
@@ -190,10 +190,10 @@ impl Placing {
         &mut self,
         view: View<'_>,
         key: &PodClassKey,
-        promised: Option<&ClusterPod>,
+        nominated: Option<&ClusterPod>,
     ) -> Option<Vec<(NodeName, Vec<PodUid>)>> {
         let id = self.ready(view, key)?;
-        let instead = match promised {
+        let instead = match nominated {
             Some(pod) => self.on_nominated(id, view, pod)?.own(),
             None => None,
         };
@@ -283,7 +283,7 @@ impl PodClass {
         &self,
         slot: Slot,
         context: Context<'_>,
-    ) -> Option<Result<Candidate, rules::Refusal>> {
+    ) -> Option<Result<Candidate, rules::PreemptionRefusal>> {
         let by_room = self.victims_by_capacity(slot, context).map(|it| it.map(Candidate::from));
         by_room.or_else(|| {
             let node = context.index.rows.name(slot)?;
@@ -317,5 +317,5 @@ pub(super) struct NominatedFit {
     /// Its victims there are still terminating.
     waits: bool,
     pub reasons: Vec<Reason>,
-    pub found: Result<Candidate, rules::Refusal>,
+    pub found: Result<Candidate, rules::PreemptionRefusal>,
 }

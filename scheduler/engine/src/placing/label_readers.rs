@@ -7,7 +7,7 @@ use model::{LabelSelector, Labels, PodAffinity, Reads, SchedulingSpec};
 
 use super::FixedMap;
 
-/// Selectors of the cluster that may mean a Pod that waits: terms of Pods on Nodes or with the promise of one, Services and
+/// Selectors of the cluster that may mean a Pod that waits: terms of Pods on Nodes or nominated for one, Services and
 /// controllers. Counted, because they come and go.
 #[derive(Debug, Default)]
 pub(super) struct LabelReaders {

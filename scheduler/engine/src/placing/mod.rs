@@ -66,7 +66,7 @@ use self::score_cache::{Context, ScoreCache};
 use self::statics::Statics;
 use self::tree::INFEASIBLE;
 use crate::rng::{Draw, Rng};
-use crate::wake::Change;
+use crate::wake::ClusterChange;
 
 pub use self::cache::CacheLimit;
 pub(crate) use self::diagnosis::{Chance, Diagnosis, PreemptionResult};
@@ -145,7 +145,7 @@ impl Placing {
     }
 
     /// To be called after every change of the cluster.
-    pub fn note(&mut self, change: Change<'_>, cluster: &Cluster) {
+    pub fn note(&mut self, change: ClusterChange<'_>, cluster: &Cluster) {
         self.is_outdated |= self.index.note(change, cluster);
     }
 
@@ -269,8 +269,8 @@ impl Placing {
             class.score_cache = None;
             class.counted_at = None;
         }
-        let has_promised = index.has_promised(class.pod.priority);
-        (class.constraints.are_soft() || !has_promised)
+        let has_nominated = index.has_nominated(class.pod.priority);
+        (class.constraints.are_soft() || !has_nominated)
             && statics.sync(class.static_id, view.rules, view.cluster, index)
     }
 

@@ -11,7 +11,7 @@ use super::images::Images;
 use super::log::{ChangeLog, Changed};
 use super::rows::{Rows, Slot};
 use super::topology::Topology;
-use crate::wake::Change;
+use crate::wake::ClusterChange;
 
 #[derive(Debug, Default)]
 pub(super) struct NodeIndex {
@@ -25,8 +25,8 @@ pub(super) struct NodeIndex {
     pub budgets: BudgetLog,
     /// How often Services and controllers have changed.
     pub selectors_changes: u64,
-    /// The priorities of Pods that were promised a Node, by Node.
-    promised: BTreeMap<NodeName, Vec<i32>>,
+    /// The priorities of Pods that are nominated for a Node, by Node.
+    nominated: BTreeMap<NodeName, Vec<i32>>,
 }
 
 /// Fewer places than this are not worth forgetting.
@@ -42,7 +42,7 @@ impl NodeIndex {
             index.node_changed(node, cluster);
         }
         for pod in cluster.pods().values().filter(|pod| pod.node.is_none()) {
-            index.promise(pod, true);
+            index.nominate(pod, true);
         }
         let readers = &mut index.counters.readers;
         for service in cluster.services.values() {
@@ -66,16 +66,16 @@ impl NodeIndex {
         self.topology.places() > PLACES_MIN + nodes * PLACES_PER_NODE_MAX
     }
 
-    /// Whether a Pod of at least this priority was promised a Node.
-    pub fn has_promised(&self, priority: i32) -> bool {
-        self.promised.values().flatten().any(|it| *it >= priority)
+    /// Whether a Pod of at least this priority is nominated for a Node.
+    pub fn has_nominated(&self, priority: i32) -> bool {
+        self.nominated.values().flatten().any(|it| *it >= priority)
     }
 
     /// Returns whether everything has to be rebuilt.
-    pub fn note(&mut self, change: Change<'_>, cluster: &Cluster) -> bool {
+    pub fn note(&mut self, change: ClusterChange<'_>, cluster: &Cluster) -> bool {
         match change {
-            Change::Node(name) => self.node_changed(name, cluster),
-            Change::Pod { before, after } => {
+            ClusterChange::Node(name) => self.node_changed(name, cluster),
+            ClusterChange::Pod { before, after } => {
                 // The new one first: what both read or carry does not go and come anew.
                 let moves = [(after, 1), (before, -1)];
                 let moves = moves.iter().filter_map(|(pod, sign)| Some(((*pod)?, *sign)));
@@ -84,7 +84,7 @@ impl NodeIndex {
                     self.pod_changed(pod, sign, cluster, is_plain);
                 }
             }
-            Change::Selectors { before, after } => {
+            ClusterChange::Selectors { before, after } => {
                 self.selectors_changes += 1;
                 // The new one first: what both read does not come anew.
                 for (selector, is_new) in [(after, true), (before, false)] {
@@ -93,9 +93,9 @@ impl NodeIndex {
                     }
                 }
             }
-            // Terms of those who were promised a Node look at them, too, and are not counted.
-            Change::Namespaces => {
-                return self.counters.looks_at_namespaces() || !self.promised.is_empty();
+            // Terms of those who are nominated for a Node look at them, too, and are not counted.
+            ClusterChange::Namespaces => {
+                return self.counters.looks_at_namespaces() || !self.nominated.is_empty();
             }
         }
         false
@@ -122,8 +122,8 @@ impl NodeIndex {
             for pod in cluster.pods_on(name) {
                 self.counters.pod_moved(slot, pod, 1, cluster);
             }
-            let promised = self.promised.get(name).map_or(0, Vec::len);
-            self.rows.set_promised(slot, promised);
+            let nominated = self.nominated.get(name).map_or(0, Vec::len);
+            self.rows.set_nominated(slot, nominated);
         }
         self.changed(slot, Changed::Node);
     }
@@ -136,7 +136,7 @@ impl NodeIndex {
     /// A Pod has come (1) or gone (−1), which can just be added or taken away (`is_plain`) or not.
     fn pod_changed(&mut self, pod: &ClusterPod, sign: i64, cluster: &Cluster, is_plain: bool) {
         let Some(node) = &pod.node else {
-            self.promise(pod, sign > 0);
+            self.nominate(pod, sign > 0);
             return;
         };
         let Some(slot) = self.rows.slot_of(node) else { return };
@@ -149,22 +149,22 @@ impl NodeIndex {
         self.changed(slot, Changed::Pods);
     }
 
-    /// A Pod that waits was promised a Node, or is no longer.
-    fn promise(&mut self, pod: &ClusterPod, is_made: bool) {
+    /// A Pod that waits is nominated for a Node, or is no longer.
+    fn nominate(&mut self, pod: &ClusterPod, is_added: bool) {
         let Some(node) = &pod.nominated_node else { return };
-        self.counters.readers.count_terms(&pod.pod_affinity, is_made);
-        let promised = self.promised.entry(node.clone()).or_default();
-        if is_made {
-            promised.push(pod.priority);
-        } else if let Some(place) = promised.iter().position(|it| *it == pod.priority) {
-            promised.swap_remove(place);
+        self.counters.readers.count_terms(&pod.pod_affinity, is_added);
+        let nominated = self.nominated.entry(node.clone()).or_default();
+        if is_added {
+            nominated.push(pod.priority);
+        } else if let Some(place) = nominated.iter().position(|it| *it == pod.priority) {
+            nominated.swap_remove(place);
         }
-        let count = promised.len();
+        let count = nominated.len();
         if count == 0 {
-            self.promised.remove(node);
+            self.nominated.remove(node);
         }
         if let Some(slot) = self.rows.slot_of(node) {
-            self.rows.set_promised(slot, count);
+            self.rows.set_nominated(slot, count);
             self.changed(slot, Changed::Pods);
         }
     }

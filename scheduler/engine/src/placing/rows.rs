@@ -31,7 +31,7 @@ pub(super) struct Row {
     pub inverse: [f64; 2],
     /// Pods on it with amounts so large, or negative, that sums could stop at the largest number.
     extreme_pods: u32,
-    /// Pods that were promised the Node.
+    /// Pods that are nominated for the Node.
     pub nominated: u32,
     is_put: bool,
     /// The lowest priority of its Pods, and how many have it.
@@ -177,7 +177,7 @@ impl Rows {
         self.all[slot as usize].settle();
     }
 
-    pub fn set_promised(&mut self, slot: Slot, pods: usize) {
+    pub fn set_nominated(&mut self, slot: Slot, pods: usize) {
         self.all[slot as usize].nominated = u32::try_from(pods).unwrap_or(u32::MAX);
     }
 

@@ -288,7 +288,7 @@ impl PodClass {
         if score == INFEASIBLE || row.nominated == 0 || !self.constraints.are_soft() {
             return score;
         }
-        if self.fits_beside_promised(slot, context) { score } else { INFEASIBLE }
+        if self.fits_beside_nominated(slot, context) { score } else { INFEASIBLE }
     }
 
     /// The same for many Nodes: what is the same for most of them is asked once.
@@ -306,12 +306,12 @@ impl PodClass {
             }
             return;
         };
-        let asks_promised = self.constraints.are_soft();
+        let checks_nominated = self.constraints.are_soft();
         for (score, slot) in scores.iter_mut().zip(slots) {
             let row = index.rows.row(slot);
             *score = match groups.group(slot).map(|group| groups.all()[group].lacks_features) {
                 None | Some(true) => INFEASIBLE,
-                Some(false) if row.is_ordinary() && (row.nominated == 0 || !asks_promised) => {
+                Some(false) if row.is_ordinary() && (row.nominated == 0 || !checks_nominated) => {
                     quick.score(row)
                 }
                 Some(false) => self.score(slot, context),

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{NodeName, PreemptionPolicy};
-use rules::{Reason, Refusal, VictimCost, candidates, nodes_available};
+use rules::{PreemptionRefusal, Reason, VictimCost, candidates, nodes_available};
 
 use super::FixedMap;
 use super::diagnosis::NominatedFit;
@@ -53,7 +53,7 @@ pub(super) enum PreemptionOutcome {
     NotNeeded,
     /// It may not preempt.
     NotAllowed,
-    Refused(Refusal),
+    Refused(PreemptionRefusal),
     Possible,
 }
 
@@ -338,7 +338,7 @@ impl UnschedulableCache {
     }
 }
 
-/// `None`: there are Pods that were promised the Node, and the class does not tell what they take.
+/// `None`: there are Pods that are nominated for the Node, and the class does not tell what they take.
 fn signature_of(slot: Slot, context: Context<'_>) -> Option<NodeSignature> {
     let row = context.index.rows.row(slot);
     let number = context.groups.number(slot);
@@ -363,9 +363,9 @@ impl PodClass {
         } else if is_switched_off {
             Some(PreemptionOutcome::NotAllowed)
         } else if reasons.iter().any(Reason::is_unresolvable) {
-            Some(PreemptionOutcome::Refused(Refusal::NotHelpful))
+            Some(PreemptionOutcome::Refused(PreemptionRefusal::NotHelpful))
         } else if context.index.rows.row(slot).lowest_priority >= self.pod.priority {
-            Some(PreemptionOutcome::Refused(Refusal::NoVictims))
+            Some(PreemptionOutcome::Refused(PreemptionRefusal::NoVictims))
         } else {
             None
         }
@@ -387,7 +387,7 @@ impl PodClass {
 }
 
 pub(super) fn outcome_of(
-    found: Result<VictimCost, Refusal>,
+    found: Result<VictimCost, PreemptionRefusal>,
 ) -> (PreemptionOutcome, Option<VictimCost>) {
     match found {
         Ok(cost) => (PreemptionOutcome::Possible, Some(cost)),

@@ -4,15 +4,15 @@ use model::{Amount, Assignment};
 
 use super::World;
 use crate::testkit::{CorridorBuilder, PodBuilder, corridor, key};
-use crate::{Event, Refusal, RefusalCause};
+use crate::{BindRefusal, BindRefusalCause, Event};
 
-fn refused_with(pod: &str, cause: RefusalCause, message: &str) -> Event {
-    let refusal = Refusal { cause, message: message.into() };
+fn refused_with(pod: &str, cause: BindRefusalCause, message: &str) -> Event {
+    let refusal = BindRefusal { cause, message: message.into() };
     Event::BindRefused { pod: format!("uid-{pod}").as_str().into(), refusal }
 }
 
 fn refused(pod: &str) -> Event {
-    let refusal = Refusal { cause: RefusalCause::Conflict, message: "conflict".into() };
+    let refusal = BindRefusal { cause: BindRefusalCause::Conflict, message: "conflict".into() };
     Event::BindRefused { pod: format!("uid-{pod}").as_str().into(), refusal }
 }
 
@@ -147,7 +147,7 @@ fn a_binding_that_is_refused_says_so_on_the_pod_in_the_api_servers_words() {
     let mut world = World::with_nodes(1);
     world.see(PodBuilder::new("p").build());
     world.decide();
-    world.handle(refused_with("p", RefusalCause::ApiServer, "bindings are frozen"));
+    world.handle(refused_with("p", BindRefusalCause::ApiServer, "bindings are frozen"));
     let told =
         "binding rejected: the API server did not bind the Pod to node n0: bindings are frozen";
     let reports = world.held_reports();
@@ -155,7 +155,7 @@ fn a_binding_that_is_refused_says_so_on_the_pod_in_the_api_servers_words() {
     assert_eq!(world.message("p"), told);
     world.pass(Duration::from_secs(1));
     world.decide();
-    world.handle(refused_with("p", RefusalCause::ApiServer, "bindings are frozen"));
+    world.handle(refused_with("p", BindRefusalCause::ApiServer, "bindings are frozen"));
     assert_eq!(world.held_reports(), [], "it has said so");
     world.pass(Duration::from_secs(2));
     assert_eq!(world.bind_all(), ["p"]);
@@ -165,9 +165,11 @@ fn a_binding_that_is_refused_says_so_on_the_pod_in_the_api_servers_words() {
 fn a_conflict_is_told_when_it_comes_again_and_what_is_obsolete_never() {
     let mut world = World::with_nodes(1);
     world.see(PodBuilder::new("p").build());
-    for (cause, told) in
-        [(RefusalCause::Conflict, 0), (RefusalCause::Obsolete, 0), (RefusalCause::Conflict, 1)]
-    {
+    for (cause, told) in [
+        (BindRefusalCause::Conflict, 0),
+        (BindRefusalCause::Obsolete, 0),
+        (BindRefusalCause::Conflict, 1),
+    ] {
         assert_eq!(world.decide().len(), 1);
         world.handle(refused_with("p", cause, "the Pod has changed"));
         assert_eq!(world.held_reports().len(), told, "{cause:?}");

@@ -4,7 +4,7 @@ use model::{Amount, Assignment, Grant, Granted, ObjectKind, Phase};
 
 use super::World;
 use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder, corridor};
-use crate::{Event, Kind};
+use crate::{Event, WatchedKind};
 
 fn c1() -> CorridorBuilder {
     CorridorBuilder::new("c1", 100)
@@ -257,12 +257,12 @@ fn a_releasing_corridor_takes_no_new_pods() {
 #[test]
 fn an_uninstalled_crd_holds_only_pods_that_refer_to_it() {
     let mut world = World::with_nodes(5);
-    world.handle(Event::Absent(Kind::Objects(ObjectKind::Corridor)));
+    world.handle(Event::Absent(WatchedKind::Objects(ObjectKind::Corridor)));
     world.see(asks("p1", 10).build());
     world.see(PodBuilder::new("plain").build());
     assert_eq!(world.bind_all(), ["plain"]);
     assert!(world.message("p1").contains("CRD corridors.corridoros.io is not installed"));
-    world.handle(Event::Synced(Kind::Objects(ObjectKind::Corridor)));
+    world.handle(Event::Synced(WatchedKind::Objects(ObjectKind::Corridor)));
     world.corridor(c1());
     assert_eq!(world.bind_all(), ["p1"]);
 }
@@ -368,7 +368,7 @@ fn nothing_is_kept_for_a_head_that_asks_more_than_is_confirmed() {
 #[test]
 fn a_hasty_pod_is_tried_again_when_the_crd_is_installed() {
     let mut world = World::with_nodes(1);
-    world.handle(Event::Absent(Kind::Objects(ObjectKind::Corridor)));
+    world.handle(Event::Absent(WatchedKind::Objects(ObjectKind::Corridor)));
     world.see(asks("hasty", 50).fail_fast().build());
     assert!(world.bind_all().is_empty());
     world.corridor(c1());

@@ -6,7 +6,7 @@ use model::Assignment;
 
 use super::World;
 use crate::testkit::{CorridorBuilder, PodBuilder, corridor};
-use crate::{Event, InVain, Queue, QueuedBy, Refusal, RefusalCause};
+use crate::{BindRefusal, BindRefusalCause, Event, InVain, Queue, QueuedBy};
 
 #[test]
 fn attempts_in_vain_are_counted_by_profile_and_tries_by_pod() {
@@ -29,7 +29,7 @@ fn a_pod_whose_binding_is_refused_is_tried_a_second_time() {
     world.see(PodBuilder::new("a").build());
     let began = world.now;
     let bind = world.decide().remove(0);
-    let refusal = Refusal { cause: RefusalCause::Conflict, message: "conflict".into() };
+    let refusal = BindRefusal { cause: BindRefusalCause::Conflict, message: "conflict".into() };
     world.handle(Event::BindRefused { pod: bind.uid, refusal });
     world.pass(Duration::from_secs(1));
     world.bind_all();

@@ -3,11 +3,11 @@
 mod aside;
 mod binds;
 mod bundles;
+mod classes;
 mod corridor_line;
 mod counts;
 mod device_classes;
 mod evictions;
-mod kinds;
 mod nodes;
 mod nominations;
 mod placing;
@@ -28,7 +28,10 @@ use std::time::Duration;
 use model::{Instant, ObjectKey, ObjectKind, Pod, PodUid};
 
 use crate::testkit::{CorridorBuilder, NodeBuilder, key};
-use crate::{Bind, Engine, EngineConfig, Event, Kind, Poll, Refusal, RefusalCause, Report, Work};
+use crate::{
+    Bind, BindRefusal, BindRefusalCause, Engine, EngineConfig, Event, Poll, Report, WatchedKind,
+    Work,
+};
 
 /// As a journal has it.
 pub(super) fn json<T: serde::Serialize>(value: &T) -> String {
@@ -37,7 +40,7 @@ pub(super) fn json<T: serde::Serialize>(value: &T) -> String {
 
 /// The API server refuses the Pod's Binding.
 pub(super) fn refused(pod: PodUid) -> Event {
-    let refusal = Refusal { cause: RefusalCause::ApiServer, message: "no".into() };
+    let refusal = BindRefusal { cause: BindRefusalCause::ApiServer, message: "no".into() };
     Event::BindRefused { pod, refusal }
 }
 
@@ -61,7 +64,7 @@ impl World {
         for kind in ObjectKind::ALL {
             world.handle(Event::BackendSeen { kind, age: Duration::ZERO });
         }
-        for kind in Kind::ALL {
+        for kind in WatchedKind::ALL {
             world.handle(Event::Synced(kind));
         }
         world

@@ -8,7 +8,7 @@ use super::World;
 use super::preemption::bound;
 use crate::nomination::VICTIMS_LATE_MAX;
 use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder, key};
-use crate::{Event, Eviction, EvictionStep, Refusal, RefusalCause};
+use crate::{BindRefusal, BindRefusalCause, Event, Eviction, EvictionStep};
 
 /// One Node of 4 CPUs, full of two Pods of priority 1, and a corridor of 100 Gbps that is free.
 fn full() -> World {
@@ -227,7 +227,7 @@ fn a_victim_that_another_needs_goes_though_the_first_does_not_need_it_any_more()
 }
 
 #[test]
-fn a_new_leader_holds_what_the_former_one_promised_or_takes_the_promise_back() {
+fn a_new_leader_keeps_the_former_nominations_or_withdraws_them() {
     for phase in [Phase::Ready, Phase::Degraded] {
         let mut world = full();
         world.handle(Event::NodeSeen(NodeBuilder::new("small").cpu_milli(1000).build()));
@@ -256,7 +256,7 @@ fn a_new_leader_holds_what_the_former_one_promised_or_takes_the_promise_back() {
 }
 
 #[test]
-fn what_was_promised_is_held_again_when_the_binding_is_refused() {
+fn a_nomination_is_reserved_again_when_the_binding_is_refused() {
     let mut world = full();
     world.handle(Event::NodeSeen(NodeBuilder::new("small").cpu_milli(1000).build()));
     leaving(&mut world);
@@ -266,7 +266,7 @@ fn what_was_promised_is_held_again_when_the_binding_is_refused() {
     let binds = world.decide();
     assert_eq!(binds.len(), 1);
     world.see(wanting("q", 10).build());
-    let refusal = Refusal { cause: RefusalCause::Conflict, message: "conflict".into() };
+    let refusal = BindRefusal { cause: BindRefusalCause::Conflict, message: "conflict".into() };
     world.handle(Event::BindRefused { pod: binds[0].uid.clone(), refusal });
     assert!(world.bind_all().is_empty(), "nobody overtakes it meanwhile");
     world.pass(Duration::from_secs(2));

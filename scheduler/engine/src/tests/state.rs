@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::World;
 use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder};
-use crate::{Event, Explanation, Refusal, RefusalCause, Work};
+use crate::{BindRefusal, BindRefusalCause, Event, Explanation, Work};
 
 const EVERYTHING: Work = Work { attempts_max: 1, nodes_max: usize::MAX };
 
@@ -111,7 +111,7 @@ proptest! {
             world.see(pod.build());
         }
         for bind in world.decide() {
-            let refusal = Refusal { cause: RefusalCause::Conflict, message: "conflict".to_owned() };
+            let refusal = BindRefusal { cause: BindRefusalCause::Conflict, message: "conflict".to_owned() };
             world.handle(Event::BindRefused { pod: bind.uid, refusal });
         }
         for name in ["first", "second", "third"] {

@@ -1,8 +1,8 @@
-//! Which sorts of parked Pods a change can concern, found without a look at the others.
+//! Which classes of parked Pods a change can concern, found without a look at the others.
 //!
-//! A Node can only be new to a sort if it has room for it, at least without the Pods that it could send away. So sorts stand
+//! A Node can only be new to a class if it has room for it, at least without the Pods that it could send away. So classes stand
 //! on shelves, in the order of what they ask of the resource that they lack, and a Node that has changed is held against
-//! that. A sort for which no Node has room is concerned by nothing that happens elsewhere.
+//! that. A class for which no Node has room is concerned by nothing that happens elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use std::sync::Arc;
 use model::{ClusterNode, ClusterPod, Labels, NodeName, PodAffinityTerm, PreemptionPolicy};
 use rules::{Cluster, Rules, placed_term_means};
 
-use super::capacity::Rooms;
+use super::free_capacity::FreeCapacities;
 use crate::placing::{FixedMap, Lacking, NodeFilter, Shortage};
 use crate::queue::ParkKey;
 
-type SortId = usize;
+type ClassId = usize;
 type FilterId = usize;
 
 #[derive(Debug, Default)]
 pub(crate) struct WakeIndex {
-    ids: BTreeMap<ParkKey, SortId>,
-    sorts: Vec<Option<Filed>>,
-    free: Vec<SortId>,
+    ids: BTreeMap<ParkKey, ClassId>,
+    classes: Vec<Option<Filed>>,
+    free: Vec<ClassId>,
     filter_ids: FixedMap<NodeFilter, FilterId>,
     filters: Vec<Shelves>,
     free_filters: Vec<FilterId>,
@@ -29,11 +29,11 @@ pub(crate) struct WakeIndex {
     anywhere: BTreeSet<FilterId>,
     named: BTreeMap<NodeName, BTreeSet<FilterId>>,
     /// Those that have a chance somewhere: it can be lost.
-    hopeful: BTreeSet<SortId>,
+    hopeful: BTreeSet<ClassId>,
     /// Those with room somewhere that look at Pods on other Nodes.
-    watchful: BTreeSet<SortId>,
+    watchful: BTreeSet<ClassId>,
     /// Those with room somewhere, by what terms of others can mean.
-    with_room: BTreeMap<(Arc<str>, Labels), BTreeSet<SortId>>,
+    with_room: BTreeMap<(Arc<str>, Labels), BTreeSet<ClassId>>,
 }
 
 /// Sorts that make the same of Nodes themselves.
@@ -41,7 +41,7 @@ pub(crate) struct WakeIndex {
 struct Shelves {
     filter: Option<NodeFilter>,
     /// By priority and resource: the amounts that are asked for.
-    by_amount: BTreeMap<(i32, Lacking), BTreeSet<(i64, SortId)>>,
+    by_amount: BTreeMap<(i32, Lacking), BTreeSet<(i64, ClassId)>>,
 }
 
 #[derive(Debug)]
@@ -53,25 +53,25 @@ struct Filed {
     is_local: bool,
 }
 
-/// Pods of a lower priority than this can be sent away by a Pod of the sort.
-pub(crate) fn level(rules: &Rules, sort: &ParkKey) -> i32 {
-    let never = sort.scheduling.preemption_policy == PreemptionPolicy::Never;
-    if never || rules.switched_off.preemption { i32::MIN } else { sort.scheduling.priority }
+/// Pods of a lower priority than this can be sent away by a Pod of the class.
+pub(crate) fn level(rules: &Rules, class: &ParkKey) -> i32 {
+    let never = class.scheduling.preemption_policy == PreemptionPolicy::Never;
+    if never || rules.switched_off.preemption { i32::MIN } else { class.scheduling.priority }
 }
 
 impl WakeIndex {
-    /// Files a sort anew.
+    /// Files a class anew.
     pub fn file(&mut self, key: &ParkKey, level: i32, is_local: bool, shortage: Shortage) {
-        let known = self.ids.get(key).and_then(|id| self.sorts[*id].as_ref());
+        let known = self.ids.get(key).and_then(|id| self.classes[*id].as_ref());
         if known.is_some_and(|it| it.level == level && it.shortage == shortage) {
             return;
         }
         let was_hopeful = self.ids.get(key).is_some_and(|id| self.hopeful.contains(id));
         self.remove(key);
         let filter = self.filter_of(key);
-        let id = self.free.pop().unwrap_or(self.sorts.len());
-        if id == self.sorts.len() {
-            self.sorts.push(None);
+        let id = self.free.pop().unwrap_or(self.classes.len());
+        if id == self.classes.len() {
+            self.classes.push(None);
         }
         let place = (level, shortage.lacking.clone());
         self.filters[filter].by_amount.entry(place).or_default().insert((shortage.amount, id));
@@ -83,12 +83,12 @@ impl WakeIndex {
         if filed.shortage.has_room {
             self.note_room(id, &filed);
         }
-        self.sorts[id] = Some(filed);
+        self.classes[id] = Some(filed);
     }
 
     pub fn remove(&mut self, key: &ParkKey) {
         let Some(id) = self.ids.remove(key) else { return };
-        let Some(filed) = self.sorts[id].take() else { return };
+        let Some(filed) = self.classes[id].take() else { return };
         self.free.push(id);
         self.hopeful.remove(&id);
         self.watchful.remove(&id);
@@ -102,9 +102,9 @@ impl WakeIndex {
         let Filed { filter, level, shortage, .. } = filed;
         let place = (level, shortage.lacking);
         let shelves = &mut self.filters[filter].by_amount;
-        if let Some(sorts) = shelves.get_mut(&place) {
-            sorts.remove(&(shortage.amount, id));
-            if sorts.is_empty() {
+        if let Some(classes) = shelves.get_mut(&place) {
+            classes.remove(&(shortage.amount, id));
+            if classes.is_empty() {
                 shelves.remove(&place);
             }
         }
@@ -113,14 +113,14 @@ impl WakeIndex {
         }
     }
 
-    fn note_room(&mut self, id: SortId, filed: &Filed) {
+    fn note_room(&mut self, id: ClassId, filed: &Filed) {
         self.with_room.entry(labels_of(&filed.key)).or_default().insert(id);
         if !filed.is_local {
             self.watchful.insert(id);
         }
     }
 
-    /// The sort has a chance somewhere, or none.
+    /// The class has a chance somewhere, or none.
     pub fn set_hopeful(&mut self, key: &ParkKey, is_hopeful: bool) {
         let Some(id) = self.ids.get(key) else { return };
         if is_hopeful {
@@ -170,7 +170,7 @@ impl WakeIndex {
         self.free_filters.push(id);
     }
 
-    /// The sorts for which the Node has room, without Pods that they could send away. They have room from now on. With
+    /// The classes for which the Node has room, without Pods that they could send away. They have room from now on. With
     /// `above`, only those of a higher priority.
     pub fn with_room_on<'r>(
         &mut self,
@@ -180,42 +180,42 @@ impl WakeIndex {
         rules_of: impl Fn(&str) -> &'r Rules,
     ) -> Vec<ParkKey> {
         let named = self.named.get(&node.node.name).into_iter().flatten();
-        let (mut rooms, mut found) = (Rooms::on(cluster, node), Vec::new());
+        let (mut capacities, mut found) = (FreeCapacities::on(cluster, node), Vec::new());
         for id in self.anywhere.iter().chain(named) {
             let Shelves { filter: Some(filter), by_amount } = &self.filters[*id] else { continue };
             if !filter.admits(node, rules_of(&filter.profile)) {
                 continue;
             }
-            for ((level, lacking), sorts) in by_amount {
+            for ((level, lacking), classes) in by_amount {
                 if above.is_some_and(|above| *level <= above) {
                     continue;
                 }
-                let room = rooms.above(*level);
-                let on_shelf = sorts.range(..=(room.of(lacking), SortId::MAX));
+                let capacity = capacities.above(*level);
+                let on_shelf = classes.range(..=(capacity.of(lacking), ClassId::MAX));
                 found.extend(on_shelf.map(|(_, id)| *id).filter(|id| {
-                    let filed = self.sorts[*id].as_ref();
-                    filed.is_some_and(|filed| room.holds(filed.shortage.asked))
+                    let filed = self.classes[*id].as_ref();
+                    filed.is_some_and(|filed| capacity.holds(filed.shortage.asked))
                 }));
             }
         }
         for id in &found {
-            let Some(mut filed) = self.sorts[*id].take() else { continue };
+            let Some(mut filed) = self.classes[*id].take() else { continue };
             if !std::mem::replace(&mut filed.shortage.has_room, true) {
                 self.note_room(*id, &filed);
             }
-            self.sorts[*id] = Some(filed);
+            self.classes[*id] = Some(filed);
         }
-        found.into_iter().filter_map(|id| Some(self.sorts[id].as_ref()?.key.clone())).collect()
+        found.into_iter().filter_map(|id| Some(self.classes[id].as_ref()?.key.clone())).collect()
     }
 
     #[cfg(test)]
-    pub fn sorts(&self) -> impl Iterator<Item = &ParkKey> {
+    pub fn classes(&self) -> impl Iterator<Item = &ParkKey> {
         self.ids.keys()
     }
 
-    /// Whether some Node has room for the sort, or would have without Pods that it could send away.
+    /// Whether some Node has room for the class, or would have without Pods that it could send away.
     pub fn has_room(&self, key: &ParkKey) -> bool {
-        let filed = self.ids.get(key).and_then(|id| self.sorts[*id].as_ref());
+        let filed = self.ids.get(key).and_then(|id| self.classes[*id].as_ref());
         filed.is_some_and(|filed| filed.shortage.has_room)
     }
 
@@ -240,7 +240,7 @@ impl WakeIndex {
         cluster: &'a Cluster,
         terms: &'a [&PodAffinityTerm],
     ) -> impl Iterator<Item = &'a ParkKey> {
-        let is_meant = |ids: &&BTreeSet<SortId>| {
+        let is_meant = |ids: &&BTreeSet<ClassId>| {
             let Some(one) = self.keys(ids).next() else { return false };
             let pod = ClusterPod::with_scheduling(one.namespace.clone(), one.scheduling.clone());
             terms.iter().any(|term| placed_term_means(cluster, term, &pod))
@@ -248,8 +248,8 @@ impl WakeIndex {
         self.with_room.values().filter(is_meant).flat_map(|ids| self.keys(ids))
     }
 
-    fn keys<'a>(&'a self, ids: &'a BTreeSet<SortId>) -> impl Iterator<Item = &'a ParkKey> {
-        ids.iter().filter_map(|id| Some(&self.sorts[*id].as_ref()?.key))
+    fn keys<'a>(&'a self, ids: &'a BTreeSet<ClassId>) -> impl Iterator<Item = &'a ParkKey> {
+        ids.iter().filter_map(|id| Some(&self.classes[*id].as_ref()?.key))
     }
 }
 

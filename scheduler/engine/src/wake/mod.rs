@@ -1,8 +1,8 @@
 //! Who is tried again, and when: exactly those whom a change can help.
 
+mod cluster_change;
+mod free_capacity;
 mod index;
-mod parked;
-mod room;
 
 use model::{Amount, ObjectKind, ObjectRef, PodUid, Reservable};
 
@@ -12,8 +12,8 @@ use crate::line::{Waiting, WakeAside};
 use crate::queue::Order;
 use crate::record::Stage;
 
+pub(crate) use cluster_change::ClusterChange;
 pub(crate) use index::WakeIndex;
-pub(crate) use parked::Change;
 
 impl Engine {
     /// What a Pod held of objects is free again.

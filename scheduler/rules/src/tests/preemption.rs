@@ -259,10 +259,10 @@ fn anti_affinity_of_victims_goes_with_them() {
 }
 
 #[test]
-fn room_promised_to_others_is_not_made_twice() {
+fn room_nominated_to_others_is_not_made_twice() {
     let cluster = cluster(
         [node("n").cpu(1000)],
-        [pod("low").on("n").asks(800, 0), pod("promised").nominated("n").priority(9).asks(700, 0)],
+        [pod("low").on("n").asks(800, 0), pod("nominated").nominated("n").priority(9).asks(700, 0)],
     );
     let Preemption::NotHelpful(_) = tried(&cluster, pod("p").priority(9).asks(500, 0)) else {
         panic!("the room belongs to the other");

@@ -75,11 +75,11 @@ fn pods_of_a_node_that_is_gone_count_nowhere() {
 #[test]
 fn nominated_pods_hold_their_room_against_their_equals_and_below() {
     let cluster =
-        cluster([node("n").cpu(1000)], [pod("promised").nominated("n").priority(5).asks(800, 0)]);
+        cluster([node("n").cpu(1000)], [pod("nominated").nominated("n").priority(5).asks(800, 0)]);
     let asks = |priority| pod("p").priority(priority).asks(500, 0).build();
     assert!(!fits(&cluster, &asks(4), "n"));
     assert!(!fits(&cluster, &asks(5), "n"));
-    assert!(fits(&cluster, &asks(6), "n"), "a higher priority takes what lower were promised");
-    let itself = &cluster.pods()[&model::PodUid::new("team-a/promised")];
+    assert!(fits(&cluster, &asks(6), "n"), "a higher priority takes what lower were nominated");
+    let itself = &cluster.pods()[&model::PodUid::new("team-a/nominated")];
     assert!(fits(&cluster, itself, "n"), "nobody stands in their own way");
 }

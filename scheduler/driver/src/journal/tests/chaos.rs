@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use engine::{
-    Bind, Engine, EngineConfig, Event, EvictionStep, Kind, Poll, Refusal, RefusalCause, Report,
-    Work,
+    Bind, BindRefusal, BindRefusalCause, Engine, EngineConfig, Event, EvictionStep, Poll, Report,
+    WatchedKind, Work,
 };
 use model::{Instant, ObjectKind, Pod, PodUid};
 use serde_json::json;
@@ -36,7 +36,7 @@ impl Chaos {
         for number in 0..4 {
             chaos.node(number);
         }
-        for kind in Kind::ALL {
+        for kind in WatchedKind::ALL {
             chaos.handle(Event::Synced(kind));
         }
         chaos.backends_speak();
@@ -138,7 +138,8 @@ impl Chaos {
         }
         while self.open.len() > 3 {
             let bind = self.open.remove(0);
-            let refusal = Refusal { cause: RefusalCause::Conflict, message: "conflict".to_owned() };
+            let refusal =
+                BindRefusal { cause: BindRefusalCause::Conflict, message: "conflict".to_owned() };
             match self.below(5) {
                 0 => self.handle(Event::BindRefused { pod: bind.uid, refusal }),
                 1 => {

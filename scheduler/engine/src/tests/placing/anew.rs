@@ -12,7 +12,7 @@ use crate::placing::{CacheLimit, Choice, Placing, PodClassKey, View};
 use crate::rng::Rng;
 use crate::testkit::{NodeBuilder, scheduling};
 use crate::tests::json;
-use crate::wake::Change;
+use crate::wake::ClusterChange;
 
 impl Story {
     fn ask_somebody_new(&mut self) {
@@ -32,7 +32,7 @@ impl Story {
         assert_eq!(json(&self.random), json(&random), "as many draws");
     }
 
-    fn ask_of_promised(&mut self) {
+    fn ask_of_nominated(&mut self) {
         let pods = self.cluster.pods().values().filter(|pod| pod.node.is_none());
         let Some(pod) = pods.min_by(|one, other| one.uid.cmp(&other.uid)).cloned() else { return };
         let (namespace, scheduling) = (pod.namespace().clone(), pod.scheduling.clone());
@@ -57,7 +57,7 @@ proptest! {
             }
             story.ask_somebody_new();
             if story.one_in(4) {
-                story.ask_of_promised();
+                story.ask_of_nominated();
             }
         }
     }
@@ -87,7 +87,7 @@ fn what_nodes_were_once_uses_up_no_numbers() {
         let mut node = node.build();
         node.images = [image.clone()].into();
         cluster.nodes.insert("n".into(), node);
-        placing.note(Change::Node(&"n".into()), &cluster);
+        placing.note(ClusterChange::Node(&"n".into()), &cluster);
         let view = View { rules: &rules, cluster: &cluster };
         assert_eq!(placing.choose(view, &class, &mut random), Choice::On("n".into()), "{number}");
     }

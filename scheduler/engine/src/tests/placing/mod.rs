@@ -43,8 +43,8 @@ impl Story {
         }
     }
 
-    /// Of a Pod that waits with the promise of a Node.
-    fn ask_promised(&mut self) {
+    /// Of a Pod that waits nominated for a Node.
+    fn ask_nominated(&mut self) {
         let pods = self.cluster.pods().values().filter(|pod| pod.node.is_none());
         let mut waiting: Vec<_> = pods.cloned().collect();
         waiting.sort_by(|one, other| one.uid.cmp(&other.uid));
@@ -65,13 +65,13 @@ impl Story {
 
     fn ask_why(&mut self, class: &PodClassKey, pod: &ClusterPod, rejection: &rules::Rejection) {
         let view = View { rules: &self.rules, cluster: &self.cluster };
-        let promised = Some(pod).filter(|pod| pod.nominated_node.is_some());
-        let why = self.placing.diagnose(view, class, promised, &mut self.random);
+        let nominated = Some(pod).filter(|pod| pod.nominated_node.is_some());
+        let why = self.placing.diagnose(view, class, nominated, &mut self.random);
         let Some(why) = why else {
-            assert!(promised.is_some(), "it has just been answered");
+            assert!(nominated.is_some(), "it has just been answered");
             return;
         };
-        self.promised += usize::from(promised.is_some());
+        self.nominated += usize::from(nominated.is_some());
         let told = NodesRejection::of_counts(why.reasons, None);
         let told: BTreeMap<String, usize> =
             told.reasons.into_iter().map(|(text, count)| (text, count.nodes)).collect();
@@ -92,7 +92,7 @@ impl Story {
                 self.remedies += 1;
                 self.violations += usize::from(candidates[&node].budget_violations > 0);
                 let view = View { rules: &self.rules, cluster: &self.cluster };
-                let ours = self.placing.all_preemptions(view, class, promised).unwrap();
+                let ours = self.placing.all_preemptions(view, class, nominated).unwrap();
                 assert!(ours.contains(&(node, victims)), "one of the best is chosen");
                 let theirs: BTreeMap<_, _> = best
                     .into_iter()
@@ -133,7 +133,7 @@ impl Story {
             }
             story.ask();
             if story.one_in(2) {
-                story.ask_promised();
+                story.ask_nominated();
             }
             if story.one_in(4) {
                 story.ask_chances();
@@ -154,13 +154,13 @@ proptest! {
 fn most_questions_are_answered_the_quick_way() {
     let stories = (0..80).map(|seed| Story::play(seed, 100));
     let (mut placed, mut nowhere, mut unknown) = (0, 0, 0);
-    let (mut remedies, mut violations, mut promised) = (0, 0, 0);
+    let (mut remedies, mut violations, mut nominated) = (0, 0, 0);
     for story in stories {
         remedies += story.remedies;
         violations += story.violations;
-        promised += story.promised;
-        // Where many were promised a Node, only the plain rules know what Pods with hard constraints can do.
-        if !story.has_many_promises() {
+        nominated += story.nominated;
+        // Where many are nominated for a Node, only the plain rules know what Pods with hard constraints can do.
+        if !story.has_many_nominated() {
             placed += story.placed;
             nowhere += story.nowhere;
             unknown += story.unknown;
@@ -168,7 +168,7 @@ fn most_questions_are_answered_the_quick_way() {
     }
     assert!(placed > 1000 && nowhere > 500, "{placed} placed, {nowhere} nowhere");
     assert!(remedies > 150, "{remedies} remedies");
-    assert!(promised > 40, "{promised} of Pods that were promised a Node");
+    assert!(nominated > 40, "{nominated} of Pods that were nominated a Node");
     assert!(violations > 20, "{violations} remedies violate a budget");
     assert!(unknown * 4 < placed + nowhere, "{unknown} unknown of {}", placed + nowhere);
 }

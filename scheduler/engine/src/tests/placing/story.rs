@@ -13,7 +13,7 @@ use rules::{Cluster, DefaultSpread, Plugin, Rules, ScoringStrategy};
 use crate::placing::{CacheLimit, Placing, PodClassKey};
 use crate::rng::Rng;
 use crate::testkit::{corridor, scheduling};
-use crate::wake::Change;
+use crate::wake::ClusterChange;
 
 pub(super) const NODES: usize = 12;
 /// Values of a label that few selectors read.
@@ -34,9 +34,9 @@ pub(super) struct Story {
     pub unknown: usize,
     pub remedies: usize,
     pub violations: usize,
-    pub promised: usize,
-    /// One in so many Pods waits, with the promise of a Node.
-    promises_one_in: usize,
+    pub nominated: usize,
+    /// One in so many Pods waits, nominated for a Node.
+    nominates_one_in: usize,
     /// More Pods come than go.
     is_crowded: bool,
 }
@@ -59,12 +59,12 @@ impl Story {
             unknown: 0,
             remedies: 0,
             violations: 0,
-            promised: 0,
-            promises_one_in: 200,
+            nominated: 0,
+            nominates_one_in: 200,
             is_crowded: false,
         };
         story.rules = story.some_rules();
-        story.promises_one_in = [10, 200, 200][story.below(3)];
+        story.nominates_one_in = [10, 200, 200][story.below(3)];
         story.is_crowded = story.one_in(2);
         for number in 0..NODES {
             story.put_node(number);
@@ -80,8 +80,8 @@ impl Story {
         self.random.below(bound)
     }
 
-    pub fn has_many_promises(&self) -> bool {
-        self.promises_one_in < 100
+    pub fn has_many_nominated(&self) -> bool {
+        self.nominates_one_in < 100
     }
 
     pub fn one_in(&mut self, bound: usize) -> bool {
@@ -175,14 +175,14 @@ impl Story {
         }
         let name = node.node.name.clone();
         self.cluster.nodes.insert(name.clone(), node);
-        self.placing.note(Change::Node(&name), &self.cluster);
+        self.placing.note(ClusterChange::Node(&name), &self.cluster);
     }
 
     fn drop_node(&mut self) {
         let number = self.below(NODES);
         let name = NodeName::new(&format!("n{number}"));
         if self.cluster.nodes.remove(&name).is_some() {
-            self.placing.note(Change::Node(&name), &self.cluster);
+            self.placing.note(ClusterChange::Node(&name), &self.cluster);
         }
     }
 
@@ -266,7 +266,7 @@ impl Story {
         PodClassKey { profile: "p".into(), namespace, scheduling, reach }
     }
 
-    /// A Pod on a Node, or with the promise of one.
+    /// A Pod on a Node, or nominated for one.
     fn put_pod(&mut self) {
         let uid = if self.one_in(3) { self.below(self.pods.max(1)) } else { self.pods };
         self.pods = self.pods.max(uid + 1);
@@ -283,7 +283,7 @@ impl Story {
             pod.requests.held.cpu_milli = i64::MAX - 5;
         }
         let node = Some(NodeName::new(&format!("n{}", self.below(NODES + 1))));
-        if self.one_in(self.promises_one_in) {
+        if self.one_in(self.nominates_one_in) {
             pod.nominated_node = node;
         } else {
             pod.node = node;
@@ -296,14 +296,14 @@ impl Story {
             pod.deletion = why[self.below(2)];
         }
         let before = self.cluster.insert_pod(pod.clone());
-        let change = Change::Pod { before: before.as_deref(), after: Some(&pod) };
+        let change = ClusterChange::Pod { before: before.as_deref(), after: Some(&pod) };
         self.placing.note(change, &self.cluster);
     }
 
     fn drop_pod(&mut self) {
         let uid = format!("p{}", self.below(self.pods.max(1)));
         if let Some(before) = self.cluster.remove_pod(&uid.as_str().into()) {
-            let change = Change::Pod { before: Some(&before), after: None };
+            let change = ClusterChange::Pod { before: Some(&before), after: None };
             self.placing.note(change, &self.cluster);
         }
     }
@@ -313,7 +313,7 @@ impl Story {
             let namespace = NAMESPACES[self.below(2)].into();
             let team = labels(&[("team", ["a", "b"][self.below(2)].to_owned())]);
             self.cluster.namespaces.insert(namespace, team);
-            self.placing.note(Change::Namespaces, &self.cluster);
+            self.placing.note(ClusterChange::Namespaces, &self.cluster);
             return;
         }
         let app = labels(&[("app", format!("a{}", self.below(3)))]);
@@ -321,7 +321,7 @@ impl Story {
         if self.one_in(4) {
             let before = self.cluster.services.remove(&ObjectKey::new(namespace, "s"));
             let before = before.as_ref().map(LabelSelector::of_labels);
-            let change = Change::Selectors { before: before.as_ref(), after: None };
+            let change = ClusterChange::Selectors { before: before.as_ref(), after: None };
             self.placing.note(change, &self.cluster);
             return;
         }
@@ -333,7 +333,7 @@ impl Story {
             let owner = Owner { kind: OwnerKind::ReplicaSet, name: "web".into() };
             self.cluster.owners.insert((namespace.into(), owner), after.clone())
         };
-        let change = Change::Selectors { before: before.as_ref(), after: Some(&after) };
+        let change = ClusterChange::Selectors { before: before.as_ref(), after: Some(&after) };
         self.placing.note(change, &self.cluster);
     }
 

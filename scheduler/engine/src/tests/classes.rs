@@ -1,5 +1,5 @@
-//! Waiting Pods that differ in nothing that a rule reads are one kind; a kind goes with its last Pod; and a change asks only
-//! the kinds that it can concern.
+//! Waiting Pods that differ in nothing that a rule reads are one class; a class goes with its last Pod; and a change asks only
+//! the classes that it can concern.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const SWEEP: Duration = Duration::from_secs(61);
 
 impl World {
     fn kinds_waiting(&self) -> usize {
-        self.engine.parked.sorts().count()
+        self.engine.parked.classes().count()
     }
 }
 
@@ -90,7 +90,7 @@ fn a_kind_goes_with_its_last_pod() {
         world.end(&format!("job-{index}"));
     }
     assert_eq!(world.kinds_waiting(), 0);
-    assert_eq!(world.engine.wake_index.sorts().count(), 0);
+    assert_eq!(world.engine.wake_index.classes().count(), 0);
     for _ in 0..2 {
         world.pass(SWEEP);
         world.bind_all();
@@ -129,7 +129,7 @@ fn what_waiting_kinds_remember_is_bounded_and_changes_no_decision() {
         let cache = CacheLimit { bytes };
         let mut world = World::with_nodes(0);
         world.engine = Engine::new(EngineConfig { cache, ..EngineConfig::default() });
-        for kind in crate::Kind::ALL {
+        for kind in crate::WatchedKind::ALL {
             world.handle(Event::Synced(kind));
         }
         for number in 0..40 {

@@ -7,13 +7,13 @@ use rules::Cluster;
 
 use crate::placing::{Lacking, is_extreme, three};
 
-pub(super) struct Rooms<'a> {
+pub(super) struct FreeCapacities<'a> {
     cluster: &'a Cluster,
     node: &'a ClusterNode,
-    known: BTreeMap<i32, Room<'a>>,
+    known: BTreeMap<i32, FreeCapacity<'a>>,
 }
 
-pub(super) struct Room<'a> {
+pub(super) struct FreeCapacity<'a> {
     node: &'a ClusterNode,
     standard: [i64; 3],
     places: i64,
@@ -22,13 +22,13 @@ pub(super) struct Room<'a> {
     is_extreme: bool,
 }
 
-impl<'a> Rooms<'a> {
+impl<'a> FreeCapacities<'a> {
     pub fn on(cluster: &'a Cluster, node: &'a ClusterNode) -> Self {
         Self { cluster, node, known: BTreeMap::new() }
     }
 
     /// Beside Pods of this priority and above.
-    pub fn above(&mut self, level: i32) -> &Room<'a> {
+    pub fn above(&mut self, level: i32) -> &FreeCapacity<'a> {
         let Self { cluster, node, known } = self;
         known.entry(level).or_insert_with(|| {
             let pods = cluster.pods_on(&node.node.name);
@@ -42,12 +42,12 @@ impl<'a> Rooms<'a> {
             let count = i64::try_from(staying.len()).unwrap_or(i64::MAX);
             let places = node.node.pods_max.saturating_sub(count);
             let is_extreme = cluster.pods_on(&node.node.name).any(is_extreme);
-            Room { node, standard, places, staying, is_extreme }
+            FreeCapacity { node, standard, places, staying, is_extreme }
         })
     }
 }
 
-impl Room<'_> {
+impl FreeCapacity<'_> {
     pub fn of(&self, lacking: &Lacking) -> i64 {
         match lacking {
             _ if self.is_extreme => i64::MAX,
