@@ -221,7 +221,7 @@ impl Arena {
         while let Some(report) = self.engine.poll_report() {
             any = true;
             match report {
-                Report::Held(held) => self.tell(Event::ReportWritten(held.uid)),
+                Report::Unschedulable(it) => self.tell(Event::ReportWritten(it.uid)),
                 Report::Used(_) | Report::Scheduled { .. } => {}
                 Report::Evict(eviction) => {
                     let (victim, step) = (eviction.uid, eviction.step);

@@ -380,7 +380,7 @@ impl Driver {
                     self.tell_event(&pod.namespace, act::scheduled(&pod, &uid, &node));
                 }
                 Report::Used(used) => self.tell_used(used),
-                Report::Held(held) => self.tell_held(held),
+                Report::Unschedulable(it) => self.write_unschedulable(it),
                 Report::Evict(eviction) => self.evict(eviction),
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crds::Used;
-use engine::{Eviction, Held, ObjectUsed, Report};
+use engine::{Eviction, ObjectUsed, Report, Unschedulable};
 use tokio::time::sleep;
 use tracing::{info, warn};
 
@@ -23,7 +23,7 @@ impl Driver {
     /// eviction is never put off: a Pod waits for it.
     pub(crate) fn is_put_off(&self, report: &Report) -> bool {
         let (kind, namespace) = match report {
-            Report::Held(held) => ("condition", &held.pod.namespace),
+            Report::Unschedulable(it) => ("condition", &it.pod.namespace),
             Report::Used(used) => ("status", &used.object.key.namespace),
             Report::Scheduled { pod, .. } => ("event", &pod.namespace),
             Report::Evict(_) => return false,
@@ -127,19 +127,19 @@ impl Driver {
         });
     }
 
-    pub(crate) fn tell_held(&mut self, held: Held) {
-        let id = self.slots.begin_write(&held.pod.namespace, self.clock.now());
-        info!(pod = %held.pod, why = %held.message, "held");
+    pub(crate) fn write_unschedulable(&mut self, report: Unschedulable) {
+        let id = self.slots.begin_write(&report.pod.namespace, self.clock.now());
+        info!(pod = %report.pod, why = %report.message, "report");
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();
         tokio::spawn(async move {
-            let written = act::write_condition(&client, &held).await;
+            let written = act::write_condition(&client, &report).await;
             count_write(&metrics, "condition", written.is_ok());
             let pod = written.ok().map(Box::new);
             let told = pod.is_some();
-            let _ = sender.send(Input::ConditionWritten { uid: held.uid.clone(), pod }).await;
+            let _ = sender.send(Input::ConditionWritten { uid: report.uid.clone(), pod }).await;
             if told {
-                let event = act::failed_scheduling(&held.pod, &held.uid, &held.message);
+                let event = act::failed_scheduling(&report.pod, &report.uid, &report.message);
                 let written = act::write_event(&client, &event).await;
                 count_write(&metrics, "event", written.is_ok());
             }

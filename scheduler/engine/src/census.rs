@@ -90,10 +90,10 @@ impl Engine {
     fn free_cpu_milli(&self) -> i64 {
         let free = |name: &NodeName| {
             let node = &self.cluster.nodes.get(name)?.node;
-            let held = self.cluster.pods_on(name).map(|pod| pod.requests.held.cpu_milli);
-            let held = held.fold(0, i64::saturating_add);
+            let requested = self.cluster.pods_on(name).map(|pod| pod.requests.effective.cpu_milli);
+            let requested = requested.fold(0, i64::saturating_add);
             let takes_more = !node.unschedulable && node.pods_max > 0;
-            takes_more.then(|| node.allocatable.cpu_milli.saturating_sub(held).max(0))
+            takes_more.then(|| node.allocatable.cpu_milli.saturating_sub(requested).max(0))
         };
         self.cluster.nodes.keys().filter_map(free).fold(0, i64::saturating_add)
     }

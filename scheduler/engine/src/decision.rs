@@ -51,7 +51,7 @@ pub struct Bind {
 pub enum Report {
     /// The Pod is held: condition `PodScheduled=False` and an Event. That it was written, or could
     /// not be, must come back as an event; until then the Pod is not decided.
-    Held(Held),
+    Unschedulable(Unschedulable),
     /// Who uses an object has changed: its status.
     Used(ObjectUsed),
     /// The Pod was bound: an Event.
@@ -61,7 +61,7 @@ pub enum Report {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
+pub struct Unschedulable {
     pub pod: ObjectKey,
     pub uid: PodUid,
     /// The version that this is said of: a Pod that has changed since is not told.

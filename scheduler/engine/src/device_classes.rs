@@ -74,7 +74,7 @@ impl Engine {
             let unsupported = self.device_classes.unsupported(rejected);
             if rejected.unsupported != unsupported {
                 rejected.unsupported = unsupported;
-                self.reports.held(self.now, uid, &record.report);
+                self.reports.unschedulable(self.now, uid, &record.report);
             }
         }
     }

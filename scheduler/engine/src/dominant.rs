@@ -122,8 +122,9 @@ fn of_nodes(
 impl Engine {
     fn free_on(&self, name: &NodeName, resource: &str) -> i64 {
         let Some(node) = self.cluster.nodes.get(name) else { return 0 };
-        let held = self.cluster.pods_on(name).map(|pod| pod.requests.held.amount(resource));
-        let held = held.fold(0, i64::saturating_add);
-        node.node.allocatable.amount(resource).saturating_sub(held).max(0)
+        let requested =
+            self.cluster.pods_on(name).map(|pod| pod.requests.effective.amount(resource));
+        let requested = requested.fold(0, i64::saturating_add);
+        node.node.allocatable.amount(resource).saturating_sub(requested).max(0)
     }
 }

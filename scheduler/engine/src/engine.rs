@@ -8,7 +8,7 @@ use model::{Amount, Instant, ObjectKind, ObjectRef, PodUid};
 use rules::Cluster;
 
 use crate::closed::ClosedNodes;
-use crate::decision::{Held, Poll, Report, Work};
+use crate::decision::{Poll, Report, Unschedulable, Work};
 use crate::device_classes::DeviceClasses;
 use crate::event::{Event, WatchedKind};
 use crate::ledger::Ledger;
@@ -96,7 +96,7 @@ pub struct Engine {
 
 /// Held Pods looked at in one `poll_report`: most often there is nothing new to say of them, and a
 /// look may cost an evaluation of all Nodes.
-const HELD_LOOKS_MAX: usize = 32;
+const UNSCHEDULABLE_LOOKS_MAX: usize = 32;
 
 /// How often parked Pods are judged anew, in case an event was lost.
 pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
@@ -190,9 +190,9 @@ impl Engine {
             return Some(report);
         }
         self.walk_lines();
-        for _ in 0..HELD_LOOKS_MAX {
-            let Some(pod) = self.reports.pop_held() else { break };
-            let report = self.held_report(&pod);
+        for _ in 0..UNSCHEDULABLE_LOOKS_MAX {
+            let Some(pod) = self.reports.pop_unschedulable() else { break };
+            let report = self.unschedulable_report(&pod);
             if report.is_some() {
                 return report;
             }
@@ -202,19 +202,20 @@ impl Engine {
 
     /// Queues a few more Pods of lines that have changed.
     fn walk_lines(&mut self) {
-        if self.reports.has_held() {
+        if self.reports.has_unschedulable() {
             return;
         }
         let Some((object, after)) = self.reports.line_to_walk() else { return };
         let line = self.objects.line(&object);
-        let next = line.map(|line| line.waiting_after(after.as_ref(), HELD_LOOKS_MAX));
+        let next = line.map(|line| line.waiting_after(after.as_ref(), UNSCHEDULABLE_LOOKS_MAX));
         let next = next.unwrap_or_default();
         for (_, uid) in &next {
             if let Some(record) = self.pods.get(uid) {
-                self.reports.held(self.now, uid, &record.report);
+                self.reports.unschedulable(self.now, uid, &record.report);
             }
         }
-        let to = next.last().filter(|_| next.len() == HELD_LOOKS_MAX).map(|(place, _)| place);
+        let to =
+            next.last().filter(|_| next.len() == UNSCHEDULABLE_LOOKS_MAX).map(|(place, _)| place);
         self.reports.walked(&object, to.cloned());
     }
 
@@ -282,7 +283,7 @@ impl Engine {
     }
 
     /// The report on a held Pod as it stands now; none if there is nothing new to say.
-    fn held_report(&mut self, uid: &PodUid) -> Option<Report> {
+    fn unschedulable_report(&mut self, uid: &PodUid) -> Option<Report> {
         self.refresh_rejection(uid);
         let (nodes_total, closed) = (self.cluster.nodes.len(), self.closed.told());
         let record = self.pods.get_mut(uid)?;
@@ -307,7 +308,7 @@ impl Engine {
             return None;
         }
         record.report.wrote(self.now, class);
-        Some(Report::Held(Held {
+        Some(Report::Unschedulable(Unschedulable {
             pod: record.pod.key.clone(),
             uid: uid.clone(),
             resource_version: record.pod.resource_version.clone(),

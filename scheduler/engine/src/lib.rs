@@ -68,7 +68,9 @@ mod written;
 mod queue;
 
 pub use census::Census;
-pub use decision::{Bind, ConditionReason, Eviction, Held, ObjectUsed, Poll, Report, Work};
+pub use decision::{
+    Bind, ConditionReason, Eviction, ObjectUsed, Poll, Report, Unschedulable, Work,
+};
 pub use dominant::Dominant;
 pub use engine::{Engine, EngineConfig, Quota};
 pub use event::{BindRefusal, BindRefusalCause, Event, EvictionStep, WatchedKind};

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use model::{ClusterPod, Deletion, Granted, Instant, Need, NodeName, ObjectRef, Pod, PodUid};
 
 use crate::engine::Engine;
-use crate::ledger::Holding;
+use crate::ledger::Reservation;
 use crate::queue::backoff_after;
 use crate::record::{Record, Stage};
 use crate::wake::ClusterChange;
@@ -22,7 +22,7 @@ pub(crate) const VICTIMS_LATE_MAX: Duration = Duration::from_mins(2);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Nomination {
     /// Where the Pod is to go, and what it takes there.
-    pub place: Holding,
+    pub place: Reservation,
     /// Whether the ledger holds that. It does not for a nomination that was read from the Pod before the Pod was tried,
     /// nor while the Pod is being bound: then its own holding counts.
     pub is_reserved: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Nomination {
 
 impl Nomination {
     pub fn new(node: NodeName, victims: Vec<PodUid>, until: Instant) -> Self {
-        let place = Holding { node, granted: Box::default() };
+        let place = Reservation { node, granted: Box::default() };
         Self { place, is_reserved: false, victims, until }
     }
 }
@@ -72,7 +72,7 @@ impl Engine {
             self.nominations.due.insert((nomination.until, uid.clone()));
         }
         if has_moved {
-            self.reports.held(self.now, uid, &record.report);
+            self.reports.unschedulable(self.now, uid, &record.report);
             self.sync_pod_to_cluster(uid);
         }
         if let Some(before) = before.filter(|before| before.is_reserved) {
@@ -101,7 +101,7 @@ impl Engine {
         }
         let (pod, order) = (record.pod.clone(), record.order);
         let Some(granted) = self.granted_to(&pod) else { return false };
-        let place = Holding { node: nomination.place.node.clone(), granted };
+        let place = Reservation { node: nomination.place.node.clone(), granted };
         let mark = self.ledger.mark();
         self.ledger.nominate(order, &pod, &place);
         if self.pre_filter_nominated(order, &pod.spec).is_err() {
@@ -219,8 +219,8 @@ impl Engine {
     }
 
     /// Others have taken some of these objects.
-    pub(crate) fn question_nominees_of(&mut self, holding: &Holding) {
-        for granted in &holding.granted {
+    pub(crate) fn question_nominees_of(&mut self, reservation: &Reservation) {
+        for granted in &reservation.granted {
             let nominees = self.ledger.nominees(&granted.uid);
             let nominees = nominees.map(|(_, nominee)| nominee.holder.uid.clone());
             self.nominations.questioned.extend(nominees);

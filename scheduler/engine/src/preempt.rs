@@ -180,13 +180,13 @@ impl Engine {
     /// Begun as withdrawals: a victim that is still needed when its step is handed out is announced again instead.
     fn take_over_announced(&mut self) {
         for (uid, record) in self.pods.sorted() {
-            let holding = record.holding.as_ref().filter(|_| record.pod.is_announced);
-            let Some(holding) = holding else { continue };
+            let reservation = record.reservation.as_ref().filter(|_| record.pod.is_announced);
+            let Some(reservation) = reservation else { continue };
             self.evictions.begin(Eviction {
                 victim: record.pod.key.clone(),
                 uid: uid.clone(),
                 step: EvictionStep::Withdraw,
-                node: holding.node.clone(),
+                node: reservation.node.clone(),
                 // The preemptor is not known any more.
                 preemptor: record.pod.key.clone(),
                 preemptor_uid: uid.clone(),
@@ -232,7 +232,7 @@ impl Engine {
     fn is_there(&self, eviction: &Eviction) -> bool {
         self.pods.get(&eviction.uid).is_some_and(|record| {
             record.stage == Stage::Bound
-                && record.holding.as_ref().is_some_and(|it| it.node == eviction.node)
+                && record.reservation.as_ref().is_some_and(|it| it.node == eviction.node)
                 && record.pod.deletion == Deletion::None
         })
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use model::{ClusterPod, Instant, NodeName, ObjectRef, Pod};
 
-use crate::ledger::Holding;
+use crate::ledger::Reservation;
 use crate::nomination::Nomination;
 use crate::queue::{Order, ParkKey};
 use crate::rejection::Rejection;
@@ -19,7 +19,7 @@ pub(crate) struct Record {
     pub order: Order,
     pub stage: Stage,
     /// What the ledger counts for it, while bound or being bound.
-    pub holding: Option<Holding>,
+    pub reservation: Option<Reservation>,
     /// Failed attempts in a row, on node rules or errors.
     pub failures: u32,
     pub not_before: Instant,
@@ -94,12 +94,12 @@ impl Record {
 
     /// The Node that it is on; nothing if there is none.
     pub fn node_name(&self) -> &str {
-        self.holding.as_ref().map_or("", |holding| holding.node.as_str())
+        self.reservation.as_ref().map_or("", |reservation| reservation.node.as_str())
     }
 
     /// The Node that it is on, or else the one that it waits for.
     fn place(&self) -> Option<(Option<&NodeName>, Option<&NodeName>)> {
-        let node = self.holding.as_ref().map(|holding| &holding.node);
+        let node = self.reservation.as_ref().map(|reservation| &reservation.node);
         let nominated = self.nominated_node().filter(|_| node.is_none() && self.stage.is_waiting());
         (node.is_some() || nominated.is_some()).then_some((node, nominated))
     }
@@ -147,7 +147,7 @@ pub(crate) enum Stage {
     /// Beside the line of this object: more bandwidth does not help it.
     Aside(Box<ObjectRef>),
     /// Only a change of the Pod helps.
-    Held,
+    OnHold,
     /// Its turn has come, but a report on it is being written: the version on which it would be
     /// bound is about to change.
     Reporting,
@@ -167,7 +167,7 @@ impl Stage {
             Self::Finished => "finished",
             Self::Active | Self::Reporting | Self::Throttled => "active",
             Self::Backoff => "backoff",
-            Self::Parked | Self::InLine(_) | Self::Aside(_) | Self::Held => "unschedulable",
+            Self::Parked | Self::InLine(_) | Self::Aside(_) | Self::OnHold => "unschedulable",
             Self::Binding { outcome_unclear: false } => "binding",
             Self::Binding { outcome_unclear: true } => "binding, outcome unclear",
             Self::Bound => "bound",

@@ -53,18 +53,18 @@ impl Engine {
             let is_culprit = culprit.as_ref() == Some(&uid);
             if is_culprit {
                 // Whatever it took was never handed out.
-                record.holding = None;
+                record.reservation = None;
                 record.nominated = None;
             }
             let to = match record.stage {
-                _ if is_culprit => Stage::Held,
+                _ if is_culprit => Stage::OnHold,
                 Stage::Binding { .. } | Stage::Bound | Stage::Resting | Stage::Finished => {
                     record.stage.clone()
                 }
                 _ => Stage::Active,
             };
-            if let Some(holding) = &record.holding {
-                self.ledger.take(&record.pod, holding);
+            if let Some(reservation) = &record.reservation {
+                self.ledger.take(&record.pod, reservation);
                 self.ledger.commit();
             }
             self.restore_nomination(&record);
@@ -80,7 +80,7 @@ impl Engine {
         let record = self.pods.get_mut(&culprit)?;
         record.rejection = Some(Box::new(Rejection::Quarantined));
         self.tally.tried(self.now, record);
-        self.reports.held(self.now, &culprit, &record.report);
+        self.reports.unschedulable(self.now, &culprit, &record.report);
         Some(culprit)
     }
 }

@@ -77,9 +77,9 @@ pub(crate) struct Reports {
     scheduled: VecDeque<Report>,
     /// With when they are looked at again. No later one is due before an earlier one.
     scheduled_later: VecDeque<(Instant, Report)>,
-    held: VecDeque<PodUid>,
+    unschedulable: VecDeque<PodUid>,
     #[serde(skip)]
-    held_members: BTreeSet<PodUid>,
+    unschedulable_members: BTreeSet<PodUid>,
     /// Objects whose whole line may have something new to be told, and how far that has come. A
     /// long line is walked in small steps, behind everything urgent.
     #[serde(with = "crate::written::pairs")]
@@ -144,24 +144,24 @@ impl Reports {
     }
 
     /// A report on a held Pod that cannot be written now.
-    pub fn put_off_held(&mut self, now: Instant, pod: &PodUid, state: &mut ReportState) {
+    pub fn put_off_unschedulable(&mut self, now: Instant, pod: &PodUid, state: &mut ReportState) {
         state.put_off();
         self.later.push(pod.clone(), Reverse((now + PUT_OFF, pod.clone())));
     }
 
-    pub fn held(&mut self, now: Instant, pod: &PodUid, state: &ReportState) {
+    pub fn unschedulable(&mut self, now: Instant, pod: &PodUid, state: &ReportState) {
         let at = state.allowed_at();
         if at <= now {
-            self.push_held(pod);
+            self.push_unschedulable(pod);
         } else {
             self.later.push(pod.clone(), Reverse((at, pod.clone())));
         }
     }
 
     pub fn advance(&mut self, now: Instant) {
-        while self.next_held_due().is_some_and(|due| due <= now) {
+        while self.next_unschedulable_due().is_some_and(|due| due <= now) {
             if let Some((pod, _)) = self.later.pop() {
-                self.push_held(&pod);
+                self.push_unschedulable(&pod);
             }
         }
         while let Some((_, report)) = self.scheduled_later.pop_front_if(|(at, _)| *at <= now) {
@@ -171,10 +171,10 @@ impl Reports {
 
     pub fn next_due(&self) -> Option<Instant> {
         let scheduled = self.scheduled_later.front().map(|(at, _)| *at);
-        self.next_held_due().into_iter().chain(scheduled).min()
+        self.next_unschedulable_due().into_iter().chain(scheduled).min()
     }
 
-    fn next_held_due(&self) -> Option<Instant> {
+    fn next_unschedulable_due(&self) -> Option<Instant> {
         self.later.peek().map(|(_, Reverse((at, _)))| *at)
     }
 
@@ -188,19 +188,19 @@ impl Reports {
         report
     }
 
-    pub fn pop_held(&mut self) -> Option<PodUid> {
-        let pod = self.held.pop_front()?;
+    pub fn pop_unschedulable(&mut self) -> Option<PodUid> {
+        let pod = self.unschedulable.pop_front()?;
         self.last_was_scheduled = false;
-        self.held_members.remove(&pod);
+        self.unschedulable_members.remove(&pod);
         Some(pod)
     }
 
-    pub fn has_held(&self) -> bool {
-        !self.held.is_empty()
+    pub fn has_unschedulable(&self) -> bool {
+        !self.unschedulable.is_empty()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.scheduled.is_empty() && self.held.is_empty() && self.lines.is_empty()
+        self.scheduled.is_empty() && self.unschedulable.is_empty() && self.lines.is_empty()
     }
 
     /// What is still to be told of bound Pods outlives everything derived.
@@ -219,12 +219,12 @@ impl Reports {
 
     /// After it was read: what is queued is queued once.
     pub fn know_members(&mut self) {
-        self.held_members = self.held.iter().cloned().collect();
+        self.unschedulable_members = self.unschedulable.iter().cloned().collect();
     }
 
-    fn push_held(&mut self, pod: &PodUid) {
-        if self.held_members.insert(pod.clone()) {
-            self.held.push_back(pod.clone());
+    fn push_unschedulable(&mut self, pod: &PodUid) {
+        if self.unschedulable_members.insert(pod.clone()) {
+            self.unschedulable.push_back(pod.clone());
         }
     }
 }
@@ -270,9 +270,9 @@ mod tests {
         let mut reports = Reports::default();
         let pod = PodUid::new("p");
         for _ in 0..3 {
-            reports.held(Instant::START, &pod, &ReportState::default());
+            reports.unschedulable(Instant::START, &pod, &ReportState::default());
         }
-        assert_eq!(reports.pop_held(), Some(pod));
-        assert_eq!(reports.pop_held(), None);
+        assert_eq!(reports.pop_unschedulable(), Some(pod));
+        assert_eq!(reports.pop_unschedulable(), None);
     }
 }

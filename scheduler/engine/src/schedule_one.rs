@@ -11,7 +11,7 @@ use rules::{Plugin, Preemption};
 use crate::decision::Bind;
 use crate::engine::Engine;
 use crate::evaluation::Evaluation;
-use crate::ledger::Holding;
+use crate::ledger::Reservation;
 use crate::line::Rank;
 use crate::placing::{Diagnosis, PreemptionResult};
 use crate::preempt::Clearing;
@@ -133,7 +133,7 @@ impl Engine {
 
     fn not_placed(&self, why: Diagnosis) -> NotPlaced {
         let Diagnosis { reasons, preemption } = why;
-        let (told, nomination) = match preemption {
+        let (message, nomination) = match preemption {
             PreemptionResult::NotTried => (None, NominationChange::Keep),
             PreemptionResult::NotEligible(why) => (Some(why.to_string()), NominationChange::Keep),
             PreemptionResult::NotHelpful(why) => (Some(why), NominationChange::Clear),
@@ -141,7 +141,7 @@ impl Engine {
                 (None, NominationChange::Set(Clearing { node, victims }))
             }
         };
-        let rejection = self.rejected_by_nodes(NodesRejection::of_counts(reasons, told));
+        let rejection = self.rejected_by_nodes(NodesRejection::of_counts(reasons, message));
         NotPlaced { rejection, nomination }
     }
 
@@ -178,25 +178,26 @@ impl Engine {
             let granted = Granted { uid: object.uid.clone(), amount };
             *grant.part_mut(object.object.kind) = Some(granted);
         }
-        let holding = Holding { node: node.clone(), granted: grant.parts().cloned().collect() };
+        let reservation =
+            Reservation { node: node.clone(), granted: grant.parts().cloned().collect() };
         let mark = self.ledger.mark();
         let nomination = self.pods.get(&pod.uid).and_then(|record| record.nominated.as_deref());
         if let Some(nomination) = nomination.filter(|it| it.is_reserved) {
             self.ledger.withdraw(order, &nomination.place);
         }
-        self.ledger.take(pod, &holding);
+        self.ledger.take(pod, &reservation);
         if let Some(limit) = self.exceeded(&node, pod, &objects) {
             self.ledger.rollback(mark);
             unreachable!("placing {} on {node} would exceed {limit}", pod.key);
         }
         self.ledger.commit();
-        self.holdings_changed(&holding);
-        self.question_nominees_of(&holding);
+        self.reservations_changed(&reservation);
+        self.question_nominees_of(&reservation);
         self.count_passes(pod, order);
         self.stats.attempts_scheduled += 1;
         if let Some(record) = self.pods.get_mut(&pod.uid) {
             record.rejection = None;
-            record.holding = Some(holding);
+            record.reservation = Some(reservation);
             if let Some(nomination) = &mut record.nominated {
                 nomination.is_reserved = false;
             }
@@ -237,13 +238,13 @@ impl Engine {
     fn exceeded(&self, node: &NodeName, pod: &Pod, objects: &[Reservable]) -> Option<String> {
         let has = self.placing.limits_of(node)?;
         let asked = &pod.spec.scheduling.requests.asked;
-        let held = self.cluster.held_on(node);
-        let is_too_much = |asked: i64, held: i128, has: i64| {
-            asked > 0 && held + i128::from(asked) > i128::from(has)
+        let used = self.cluster.usage_on(node);
+        let is_too_much = |asked: i64, used: i128, has: i64| {
+            asked > 0 && used + i128::from(asked) > i128::from(has)
         };
-        let is_over = held.pods >= has.pods
-            || is_too_much(asked.cpu_milli, held.cpu_milli, has.cpu_milli)
-            || is_too_much(asked.memory_bytes, held.memory_bytes, has.memory_bytes);
+        let is_over = used.pods >= has.pods
+            || is_too_much(asked.cpu_milli, used.cpu_milli, has.cpu_milli)
+            || is_too_much(asked.memory_bytes, used.memory_bytes, has.memory_bytes);
         if is_over && self.rules_of(&pod.spec.profile).filters_by(Plugin::NodeResourcesFit) {
             return Some(format!("the allocatable resources of node {node}"));
         }
@@ -258,7 +259,7 @@ impl Engine {
     fn mark_unschedulable(&mut self, uid: &PodUid, rejection: Rejection) {
         self.stats.attempts_unschedulable += 1;
         let to = match rejection.wake_on() {
-            WakeOn::PodChange => Stage::Held,
+            WakeOn::PodChange => Stage::OnHold,
             WakeOn::ObjectFree { object, .. } => Stage::InLine(Box::new(object)),
             WakeOn::ObjectSpecChange { object }
             | WakeOn::ObjectSpecChangeOrReady { object }
@@ -278,7 +279,7 @@ impl Engine {
             self.kept.insert(rejection.object.clone(), self.room_changes);
         }
         record.rejection = Some(Box::new(rejection));
-        self.reports.held(self.now, uid, &record.report);
+        self.reports.unschedulable(self.now, uid, &record.report);
         self.move_to(uid, to);
     }
 }

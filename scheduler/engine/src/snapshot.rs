@@ -194,8 +194,8 @@ impl Engine {
 
     fn restore_pod(&mut self, mut record: Record) {
         let uid = record.pod.uid.clone();
-        if let Some(holding) = &record.holding {
-            self.ledger.take(&record.pod, holding);
+        if let Some(reservation) = &record.reservation {
+            self.ledger.take(&record.pod, reservation);
             self.ledger.commit();
         }
         self.restore_nomination(&record);
@@ -210,7 +210,7 @@ impl Engine {
             | Stage::Throttled
             | Stage::Resting
             | Stage::Finished
-            | Stage::Held
+            | Stage::OnHold
             | Stage::Reporting
             | Stage::Binding { .. }
             | Stage::Bound => false,

@@ -46,7 +46,7 @@ impl Engine {
             }
             Stage::Resting
             | Stage::Finished
-            | Stage::Held
+            | Stage::OnHold
             | Stage::Reporting
             | Stage::Binding { .. }
             | Stage::Bound => {}
@@ -72,7 +72,7 @@ impl Engine {
             }
             Stage::Resting
             | Stage::Finished
-            | Stage::Held
+            | Stage::OnHold
             | Stage::Reporting
             | Stage::Binding { .. }
             | Stage::Bound => {}

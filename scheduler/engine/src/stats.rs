@@ -25,7 +25,7 @@ pub struct Stats {
     /// Beside a line: more bandwidth does not help them.
     pub aside: usize,
     /// Waiting for a change of the Pod itself.
-    pub held: usize,
+    pub on_hold: usize,
     pub gated: usize,
     pub binding: usize,
     pub bound: usize,
@@ -42,7 +42,7 @@ impl Stats {
             Stage::Parked => &mut self.parked,
             Stage::InLine(_) => &mut self.in_line,
             Stage::Aside(_) => &mut self.aside,
-            Stage::Held => &mut self.held,
+            Stage::OnHold => &mut self.on_hold,
             Stage::Binding { .. } => &mut self.binding,
             Stage::Bound => &mut self.bound,
         }

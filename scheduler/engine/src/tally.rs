@@ -78,7 +78,7 @@ impl Queue {
         match stage {
             Stage::Active => Some(Self::Active),
             Stage::Backoff => Some(Self::Backoff),
-            Stage::Parked | Stage::InLine(_) | Stage::Aside(_) | Stage::Held => {
+            Stage::Parked | Stage::InLine(_) | Stage::Aside(_) | Stage::OnHold => {
                 Some(Self::Unschedulable)
             }
             Stage::Resting
@@ -212,7 +212,7 @@ impl Engine {
 
     /// Whether the Pod is on a Node, or on its way there, because it was decided here.
     pub fn has_placed(&self, pod: &PodUid) -> bool {
-        self.pods.get(pod).is_some_and(|it| it.tries.count > 0 && it.holding.is_some())
+        self.pods.get(pod).is_some_and(|it| it.tries.count > 0 && it.reservation.is_some())
     }
 
     /// What Pods come into queues by, because of this event.

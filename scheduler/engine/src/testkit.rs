@@ -28,8 +28,8 @@ pub(crate) fn key(text: &str) -> ObjectKey {
 pub(crate) fn scheduling(cpu_milli: i64, memory_bytes: i64) -> SchedulingSpec {
     let asked = Resources { cpu_milli, memory_bytes, ..Resources::default() };
     let requests = PodRequests {
-        held: asked.clone(),
-        held_in_scores: asked.clone(),
+        effective: asked.clone(),
+        effective_in_scores: asked.clone(),
         asked_in_scores: asked.clone(),
         asked,
     };

@@ -181,7 +181,7 @@ impl Engine {
         let users = self.ledger.object(&object.uid).into_iter().flat_map(|used| &used.users);
         let (mut endings, mut undeclared) = (Vec::new(), 0);
         for record in users.filter_map(|(uid, _)| self.pods.get(uid)) {
-            let granted = record.holding.iter().flat_map(|holding| &holding.granted);
+            let granted = record.reservation.iter().flat_map(|reservation| &reservation.granted);
             let frees = granted.filter(|granted| granted.uid == object.uid).map(|it| it.amount);
             match &record.pod.declared_end {
                 None => undeclared += 1,

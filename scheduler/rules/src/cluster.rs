@@ -39,7 +39,7 @@ pub struct Cluster {
 struct OnNode {
     /// The first few need no memory of their own: most Nodes get their Pods one by one.
     pods: SmallVec<[Listed; 4]>,
-    held: Held,
+    usage: NodeUsage,
 }
 
 /// A Pod in the order of UIDs. Their beginnings tell almost all of them apart: the Pods themselves are not read.
@@ -66,18 +66,18 @@ impl Listed {
 
 /// What the Pods on a Node hold together, exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct NodeUsage {
     pub pods: i64,
     pub cpu_milli: i128,
     pub memory_bytes: i128,
 }
 
-impl Held {
+impl NodeUsage {
     fn count(&mut self, pod: &ClusterPod, sign: i8) {
-        let held = &pod.requests.held;
+        let requests = &pod.requests.effective;
         self.pods += i64::from(sign);
-        self.cpu_milli += i128::from(held.cpu_milli) * i128::from(sign);
-        self.memory_bytes += i128::from(held.memory_bytes) * i128::from(sign);
+        self.cpu_milli += i128::from(requests.cpu_milli) * i128::from(sign);
+        self.memory_bytes += i128::from(requests.memory_bytes) * i128::from(sign);
     }
 }
 
@@ -112,7 +112,7 @@ impl Cluster {
         }
         if let Some(node) = &pod.node {
             let on_node = self.on_node.entry_ref(node).or_default();
-            on_node.held.count(&pod, 1);
+            on_node.usage.count(&pod, 1);
             let listed = Listed::new(pod);
             let place = on_node.pods.partition_point(|other| other.is_before(&listed));
             on_node.pods.insert(place, listed);
@@ -139,7 +139,7 @@ impl Cluster {
         };
         if let Some(on_node) = self.on_node.get_mut(node) {
             on_node.pods.retain(|other| !Arc::ptr_eq(&other.pod, pod));
-            on_node.held.count(pod, -1);
+            on_node.usage.count(pod, -1);
             if on_node.pods.is_empty() {
                 self.on_node.remove(node);
             }
@@ -177,8 +177,8 @@ impl Cluster {
     }
 
     /// What the Pods on the Node hold together.
-    pub fn held_on(&self, node: &NodeName) -> Held {
-        self.on_node.get(node).map_or(Held::default(), |it| it.held)
+    pub fn usage_on(&self, node: &NodeName) -> NodeUsage {
+        self.on_node.get(node).map_or(NodeUsage::default(), |it| it.usage)
     }
 
     /// Waiting Pods that are nominated for the Node.

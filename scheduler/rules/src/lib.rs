@@ -35,7 +35,7 @@ mod testkit;
 mod tests;
 
 pub use affinity_terms::{own_term_means, placed_term_means};
-pub use cluster::{ByUid, Cluster, Held};
+pub use cluster::{ByUid, Cluster, NodeUsage};
 pub use decide::{
     Decision, Failure, Placement, decide, decide_among, filter, filter_without, fits_somewhere,
 };

@@ -11,8 +11,8 @@ use crate::trial::TrialChange;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NodeUse {
     pub pods: i64,
-    pub held: Resources,
-    pub held_in_scores: Resources,
+    pub requested: Resources,
+    pub requested_in_scores: Resources,
     /// A set without counts, as in kube-scheduler: when two Pods hold the same port, taking one
     /// of them away frees it.
     ports: BTreeSet<HostPort>,
@@ -39,15 +39,15 @@ impl NodeUse {
 
     fn add(&mut self, pod: &ClusterPod) {
         self.pods = self.pods.saturating_add(1);
-        self.held.add(&pod.requests.held);
-        self.held_in_scores.add(&pod.requests.held_in_scores);
+        self.requested.add(&pod.requests.effective);
+        self.requested_in_scores.add(&pod.requests.effective_in_scores);
         self.ports.extend(pod.host_ports.iter().cloned());
     }
 
     fn remove(&mut self, pod: &ClusterPod) {
         self.pods = self.pods.saturating_sub(1);
-        self.held.sub(&pod.requests.held);
-        self.held_in_scores.sub(&pod.requests.held_in_scores);
+        self.requested.sub(&pod.requests.effective);
+        self.requested_in_scores.sub(&pod.requests.effective_in_scores);
         for port in &pod.host_ports {
             self.ports.remove(port);
         }

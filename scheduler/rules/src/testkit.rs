@@ -137,16 +137,17 @@ impl PodBuilder {
         let asked = Resources { cpu_milli, memory_bytes, ..Resources::default() };
         self.0.requests = PodRequests {
             asked: asked.clone(),
-            held: asked.clone(),
-            held_in_scores: asked.clone(),
+            effective: asked.clone(),
+            effective_in_scores: asked.clone(),
             asked_in_scores: asked,
         };
         self
     }
 
     pub fn asks_scalar(mut self, name: &str, amount: i64) -> Self {
-        let PodRequests { asked, held, held_in_scores, asked_in_scores } = &mut self.0.requests;
-        for resources in [asked, held, held_in_scores, asked_in_scores] {
+        let PodRequests { asked, effective, effective_in_scores, asked_in_scores } =
+            &mut self.0.requests;
+        for resources in [asked, effective, effective_in_scores, asked_in_scores] {
             resources.scalar.insert(name.into(), amount);
         }
         self

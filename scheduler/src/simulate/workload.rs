@@ -73,8 +73,8 @@ pub fn specs(shapes: usize, profile: &str, dice: &mut Dice) -> Vec<Arc<PodSpec>>
             scheduling: Arc::new(SchedulingSpec {
                 labels: app,
                 requests: PodRequests {
-                    held: asked.clone(),
-                    held_in_scores: asked.clone(),
+                    effective: asked.clone(),
+                    effective_in_scores: asked.clone(),
                     asked_in_scores: asked.clone(),
                     asked,
                 },

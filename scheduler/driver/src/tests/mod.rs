@@ -83,8 +83,8 @@ impl World {
                 Poll::Idle => return bound,
             }
             while let Some(report) = self.engine.poll_report() {
-                if let Report::Held(held) = report {
-                    self.handle(Event::ReportWritten(held.uid));
+                if let Report::Unschedulable(it) = report {
+                    self.handle(Event::ReportWritten(it.uid));
                 }
             }
         }

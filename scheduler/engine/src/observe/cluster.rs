@@ -32,7 +32,7 @@ impl Engine {
     /// Only what was decided here counts: whoever names a Node in a Pod of his own closes nothing.
     pub(super) fn kubelet_rejected(&mut self, pod: &PodUid, why: Arc<str>) {
         let decided = self.pods.get(pod).filter(|_| self.has_placed(pod));
-        let node = decided.and_then(|record| record.holding.as_ref()).map(|it| it.node.clone());
+        let node = decided.and_then(|record| record.reservation.as_ref()).map(|it| it.node.clone());
         let Some(node) = node.filter(|node| self.cluster.nodes.contains_key(node)) else { return };
         self.closed.rejected(self.now, node.clone(), why);
         self.show_closed(&node);

@@ -96,7 +96,8 @@ impl Engine {
 
     fn bind_done(&mut self, uid: &PodUid) {
         let Some(record) = self.pods.get_mut(uid) else { return };
-        let Some(node) = record.holding.as_ref().map(|holding| holding.node.clone()) else {
+        let Some(node) = record.reservation.as_ref().map(|reservation| reservation.node.clone())
+        else {
             return;
         };
         record.failures = 0;
@@ -123,35 +124,41 @@ impl Engine {
             BindRefusalCause::Conflict => record.failures > 1,
             BindRefusalCause::Obsolete => false,
         };
-        if let Some(holding) = record.holding.as_ref().filter(|_| place_again && is_told) {
-            let rejection =
-                BindingRejection { node: holding.node.clone(), message: refusal.message.into() };
+        if let Some(reservation) = record.reservation.as_ref().filter(|_| place_again && is_told) {
+            let rejection = BindingRejection {
+                node: reservation.node.clone(),
+                message: refusal.message.into(),
+            };
             record.rejection = Some(Box::new(Rejection::Binding(rejection)));
-            self.reports.held(self.now, uid, &record.report);
+            self.reports.unschedulable(self.now, uid, &record.report);
         }
         self.move_to(uid, if place_again { Stage::Backoff } else { Stage::Resting });
         if !place_again {
             self.forget_in_line(uid);
         }
-        let held = self.release_holding(uid);
+        let released = self.release_reservation(uid);
         // Its nomination is reserved again, as long as that lasts.
         if !place_again || !self.reserve_nominated(uid) {
             self.set_nomination(uid, None);
         }
         self.sync_pod_to_cluster(uid);
-        if let Some(held) = held {
-            self.wake_after_release(&held);
+        if let Some(released) = released {
+            self.wake_after_release(&released);
         }
     }
 
     fn put_off(&mut self, report: Report) {
         match report {
-            Report::Held(held) => {
-                if let Some(record) = self.pods.get_mut(&held.uid) {
-                    self.reports.put_off_held(self.now, &held.uid, &mut record.report);
+            Report::Unschedulable(unschedulable) => {
+                if let Some(record) = self.pods.get_mut(&unschedulable.uid) {
+                    self.reports.put_off_unschedulable(
+                        self.now,
+                        &unschedulable.uid,
+                        &mut record.report,
+                    );
                 }
-                if self.stage_of(&held.uid) == Some(&Stage::Reporting) {
-                    self.move_to(&held.uid, Stage::Active);
+                if self.stage_of(&unschedulable.uid) == Some(&Stage::Reporting) {
+                    self.move_to(&unschedulable.uid, Stage::Active);
                 }
             }
             Report::Used(used) => self.uses.lost(&used.object),
@@ -170,7 +177,7 @@ impl Engine {
             record.report.written = None;
         }
         if !written || std::mem::take(&mut record.report.again) {
-            self.reports.held(self.now, uid, &record.report);
+            self.reports.unschedulable(self.now, uid, &record.report);
         }
         if record.stage == Stage::Reporting {
             self.move_to(uid, Stage::Active);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use model::{Assignment, Pod, PodUid};
 
 use crate::engine::Engine;
-use crate::ledger::Holding;
+use crate::ledger::Reservation;
 use crate::queue::Order;
 use crate::record::{Record, Stage};
 use crate::reports::ReportState;
@@ -35,7 +35,7 @@ impl Engine {
         match pod.assignment.clone() {
             Assignment::Bound { node, grant } => {
                 let granted = grant.iter().flat_map(|grant| grant.parts()).cloned().collect();
-                self.pod_bound(pod, Holding { node, granted });
+                self.pod_bound(pod, Reservation { node, granted });
             }
             Assignment::Finished => self.pod_rests(pod, Stage::Finished),
             Assignment::Gated { .. } | Assignment::Leaving | Assignment::Foreign => {
@@ -52,7 +52,7 @@ impl Engine {
             pod: Arc::new(pod.clone()),
             order,
             stage: Stage::Resting,
-            holding: None,
+            reservation: None,
             failures: 0,
             not_before: self.now,
             first_seen: self.now,
@@ -72,36 +72,36 @@ impl Engine {
     ///
     /// What it holds of an object is what was granted when it was bound: a later edit of its
     /// annotations neither lowers nor raises it.
-    fn pod_bound(&mut self, pod: Pod, seen: Holding) {
+    fn pod_bound(&mut self, pod: Pod, seen: Reservation) {
         let uid = pod.uid.clone();
         self.stop_waiting(&uid);
         self.forget_in_line(&uid);
         let Some(record) = self.pods.get_mut(&uid) else { return };
-        let before = record.holding.take();
-        let mut holding = seen;
+        let before = record.reservation.take();
+        let mut reservation = seen;
         // Also while the reply to its Binding is still awaited: what was decided is what was granted.
         let is_placed = matches!(record.stage, Stage::Bound | Stage::Binding { .. });
-        let known = before.as_ref().filter(|before| is_placed && before.node == holding.node);
+        let known = before.as_ref().filter(|before| is_placed && before.node == reservation.node);
         if let Some(known) = known {
-            holding.granted.clone_from(&known.granted);
+            reservation.granted.clone_from(&known.granted);
         }
         let pod = Arc::new(pod);
         record.pod = pod.clone();
-        record.holding = Some(holding.clone());
-        if before.as_ref() != Some(&holding) {
+        record.reservation = Some(reservation.clone());
+        if before.as_ref() != Some(&reservation) {
             if let Some(before) = &before {
                 self.ledger.release(&pod, before);
-                self.holdings_changed(before);
+                self.reservations_changed(before);
             }
-            self.ledger.take(&pod, &holding);
+            self.ledger.take(&pod, &reservation);
             self.ledger.commit();
-            self.holdings_changed(&holding);
-            self.question_nominees_of(&holding);
+            self.reservations_changed(&reservation);
+            self.question_nominees_of(&reservation);
         }
         self.move_to(&uid, Stage::Bound);
         self.set_nomination(&uid, None);
         self.sync_pod_to_cluster(&uid);
-        if let Some(before) = before.filter(|before| *before != holding) {
+        if let Some(before) = before.filter(|before| *before != reservation) {
             self.wake_after_release(&before);
         }
     }
@@ -200,7 +200,7 @@ impl Engine {
         if !record.stage.is_waiting() {
             return;
         }
-        self.move_to(uid, Stage::Held);
+        self.move_to(uid, Stage::OnHold);
         for need in &spec.needs {
             self.objects.with_line(&need.object, |line| line.forget(order));
             self.release_line(&need.object);
@@ -228,22 +228,22 @@ impl Engine {
     }
 
     pub(crate) fn give_back(&mut self, uid: &PodUid) {
-        let Some(holding) = self.release_holding(uid) else { return };
+        let Some(reservation) = self.release_reservation(uid) else { return };
         self.sync_pod_to_cluster(uid);
-        self.wake_after_release(&holding);
+        self.wake_after_release(&reservation);
     }
 
     /// Frees what the Pod holds; who could use it is not told yet.
-    pub(super) fn release_holding(&mut self, uid: &PodUid) -> Option<Holding> {
+    pub(super) fn release_reservation(&mut self, uid: &PodUid) -> Option<Reservation> {
         let record = self.pods.get_mut(uid)?;
-        let holding = record.holding.take()?;
-        self.ledger.release(&record.pod, &holding);
-        self.holdings_changed(&holding);
-        Some(holding)
+        let reservation = record.reservation.take()?;
+        self.ledger.release(&record.pod, &reservation);
+        self.reservations_changed(&reservation);
+        Some(reservation)
     }
 
-    pub(crate) fn holdings_changed(&mut self, holding: &Holding) {
-        for granted in &holding.granted {
+    pub(crate) fn reservations_changed(&mut self, reservation: &Reservation) {
+        for granted in &reservation.granted {
             if let Some(object) = self.objects.ref_of(&granted.uid) {
                 self.uses.changed(object);
             }

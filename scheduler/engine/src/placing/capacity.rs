@@ -7,7 +7,7 @@ use rules::{PreemptionDryRun, Reason, Victims, victims_by};
 
 use super::node_fit::{Missing, NodeFit};
 use super::pod_classes::PodClass;
-use super::rows::{Extras, Row, Slot, hold, is_extreme};
+use super::rows::{Extras, Row, Slot, add_requests, is_extreme};
 use super::score_cache::Context;
 
 impl PodClass {
@@ -83,7 +83,7 @@ impl PodClass {
             if is_extreme(pod) || !pod.pod_affinity.anti_required.is_empty() {
                 return None;
             }
-            hold(&mut capacity.row, &mut capacity.extras, pod, 1);
+            add_requests(&mut capacity.row, &mut capacity.extras, pod, 1);
         }
         Some(NodeCapacity::WithNominated(capacity))
     }
@@ -148,11 +148,11 @@ struct CapacityTrial<'a> {
 
 impl<'a> PreemptionDryRun<'a> for CapacityTrial<'_> {
     fn take_away(&mut self, pod: &'a ClusterPod) {
-        hold(&mut self.row, &mut self.extras, pod, -1);
+        add_requests(&mut self.row, &mut self.extras, pod, -1);
     }
 
     fn put_back(&mut self, pod: &'a ClusterPod) {
-        hold(&mut self.row, &mut self.extras, pod, 1);
+        add_requests(&mut self.row, &mut self.extras, pod, 1);
     }
 
     fn rejections(&self) -> Vec<Reason> {

@@ -70,21 +70,21 @@ impl Images {
             }
             id
         });
-        let held = &mut all[id];
-        held.slots.push(slot);
-        if held.first.as_ref().is_none_or(|first| node < first) {
-            held.first = Some(node.clone());
+        let known = &mut all[id];
+        known.slots.push(slot);
+        if known.first.as_ref().is_none_or(|first| node < first) {
+            known.first = Some(node.clone());
         }
     }
 
     fn take_away(&mut self, slot: Slot, image: &Arc<NodeImage>, rows: &Rows) {
         let Some(id) = self.ids.get(image).copied() else { return };
-        let held = &mut self.all[id];
-        held.slots.retain(|holder| *holder != slot);
-        if held.first.as_ref() == rows.name(slot) {
-            held.first = held.slots.iter().filter_map(|slot| rows.name(*slot)).min().cloned();
+        let known = &mut self.all[id];
+        known.slots.retain(|holder| *holder != slot);
+        if known.first.as_ref() == rows.name(slot) {
+            known.first = known.slots.iter().filter_map(|slot| rows.name(*slot)).min().cloned();
         }
-        if !held.slots.is_empty() {
+        if !known.slots.is_empty() {
             return;
         }
         self.ids.remove(image);

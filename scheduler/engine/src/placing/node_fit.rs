@@ -56,8 +56,8 @@ impl NodeFit {
         let fit = weight(Plugin::NodeResourcesFit, rules.weights.node_resources_fit);
         let balanced =
             weight(Plugin::NodeResourcesBalancedAllocation, rules.weights.balanced_allocation);
-        let held = &scheduling.requests.held;
-        let is_idle = rules.balanced_resources.iter().all(|name| held.amount(name) == 0);
+        let requested = &scheduling.requests.effective;
+        let is_idle = rules.balanced_resources.iter().all(|name| requested.amount(name) == 0);
         let balanced = balanced.filter(|_| !is_idle);
         // A score is between 0 and 100, but what evens out much can get up to 125.
         let most = fit.unwrap_or(0).saturating_mul(100);
@@ -75,7 +75,7 @@ impl NodeFit {
             fit: fit.map(|weight| FitScore::new(rules, scheduling, weight)),
             balanced: balanced.map(|weight| BalancedScore {
                 weight,
-                asked: held.clone(),
+                asked: requested.clone(),
                 resources: (!is_cpu_and_memory(rules.balanced_resources.iter()))
                     .then(|| rules.balanced_resources.clone()),
             }),
@@ -148,13 +148,13 @@ impl NodeFit {
         }
         for index in 0..3 {
             let (wanted, has) = (needs.asked[index], row.allocatable[index]);
-            if is_short(wanted, has, row.held[index]) {
+            if is_short(wanted, has, row.requested[index]) {
                 tell(Missing::Standard { index, exceeds_node: wanted > has });
             }
         }
         for (name, wanted) in &needs.scalars {
-            let (has, held) = extras.scalar(name);
-            if is_short(*wanted, has, held) {
+            let (has, requested) = extras.scalar(name);
+            if is_short(*wanted, has, requested) {
                 tell(Missing::Scalar { name, exceeds_node: *wanted > has });
             }
         }
@@ -192,11 +192,12 @@ impl ResourceNeeds {
     }
 
     fn fits(&self, row: &Row, extras: &Extras) -> bool {
-        let has_standard = (0..3)
-            .all(|index| !is_short(self.asked[index], row.allocatable[index], row.held[index]));
+        let has_standard = (0..3).all(|index| {
+            !is_short(self.asked[index], row.allocatable[index], row.requested[index])
+        });
         let has_scalar = |(name, wanted): &(Arc<str>, i64)| {
-            let (has, held) = extras.scalar(name);
-            !is_short(*wanted, has, held)
+            let (has, requested) = extras.scalar(name);
+            !is_short(*wanted, has, requested)
         };
         row.pods.saturating_add(1) <= row.pods_max
             && has_standard
@@ -205,15 +206,15 @@ impl ResourceNeeds {
 }
 
 /// What is not asked for is not checked.
-fn is_short(wanted: i64, has: i64, held: i64) -> bool {
-    wanted > 0 && wanted > has.saturating_sub(held)
+fn is_short(wanted: i64, has: i64, requested: i64) -> bool {
+    wanted > 0 && wanted > has.saturating_sub(requested)
 }
 
 impl Extras {
     pub fn scalar(&self, name: &str) -> (i64, i64) {
         let amount =
             |of: &std::collections::BTreeMap<Arc<str>, i64>| of.get(name).copied().unwrap_or(0);
-        (amount(&self.allocatable), amount(&self.held))
+        (amount(&self.allocatable), amount(&self.requested))
     }
 }
 
@@ -245,7 +246,7 @@ impl FitScore {
             if has == 0 {
                 continue;
             }
-            let with_pod = row.held_in_scores[index].saturating_add(asked[index]);
+            let with_pod = row.requested_in_scores[index].saturating_add(asked[index]);
             let share = if with_pod > has { 0 } else { percent(has.saturating_sub(with_pod), has) };
             sum += share * weights[index];
             weighed += weights[index];
@@ -264,7 +265,7 @@ impl FitScore {
 impl BalancedScore {
     fn score(&self, row: &Row, extras: &Extras) -> i64 {
         let Some(resources) = &self.resources else {
-            let mut with_pod = row.held;
+            let mut with_pod = row.requested;
             for (sum, asked) in with_pod.iter_mut().zip(three(&self.asked)) {
                 *sum = sum.saturating_add(asked);
             }
@@ -293,9 +294,9 @@ fn uses<'a>(
         let place = ["cpu", "memory", "ephemeral-storage"].iter().position(|it| **it == **name);
         let (allocatable, before) = match place {
             Some(place @ 0..2) if sums == Sums::WithDefaults => {
-                (row.allocatable[place], row.held_in_scores[place])
+                (row.allocatable[place], row.requested_in_scores[place])
             }
-            Some(place) => (row.allocatable[place], row.held[place]),
+            Some(place) => (row.allocatable[place], row.requested[place]),
             None => extras.scalar(name),
         };
         let wanted = asked.amount(name);

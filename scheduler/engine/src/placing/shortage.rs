@@ -79,8 +79,8 @@ impl NodeFit {
         let Some(ResourceNeeds { asked, scalars }) = self.needs() else { return true };
         // How much they hold is not looked up: to suppose that it is everything is enough here.
         let is_emptied = level > row.lowest_priority || row.is_extreme();
-        let is_short = |wanted: i64, has: i64, held: i64| {
-            wanted > 0 && wanted > if is_emptied { has } else { has.saturating_sub(held) }
+        let is_short = |wanted: i64, has: i64, requested: i64| {
+            wanted > 0 && wanted > if is_emptied { has } else { has.saturating_sub(requested) }
         };
         let mut has_all = true;
         let mut count = |index: usize, is_lacking: bool| {
@@ -88,12 +88,12 @@ impl NodeFit {
             has_all &= !is_lacking;
         };
         for (index, asked) in asked.iter().enumerate() {
-            count(index, is_short(*asked, row.allocatable[index], row.held[index]));
+            count(index, is_short(*asked, row.allocatable[index], row.requested[index]));
         }
         count(3, is_short(1, row.pods_max, row.pods));
         for (index, (name, wanted)) in scalars.iter().enumerate() {
-            let (has, held) = extras.scalar(name);
-            count(4 + index, is_short(*wanted, has, held));
+            let (has, requested) = extras.scalar(name);
+            count(4 + index, is_short(*wanted, has, requested));
         }
         has_all
     }

@@ -343,7 +343,7 @@ fn signature_of(slot: Slot, context: Context<'_>) -> Option<NodeSignature> {
     let row = context.index.rows.row(slot);
     let number = context.groups.number(slot);
     let signature =
-        (number, row.allocatable, row.held, row.pods, row.pods_max, row.lowest_priority);
+        (number, row.allocatable, row.requested, row.pods, row.pods_max, row.lowest_priority);
     (row.nominated == 0).then_some(signature)
 }
 

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::properties::{History, Step};
 use crate::record::Record;
-use crate::{Engine, Event, Eviction, EvictionStep, Held};
+use crate::{Engine, Event, Eviction, EvictionStep, Unschedulable};
 
 /// Steps that were handed out and have not ended, and victims that are leaving.
 #[derive(Default)]
@@ -62,10 +62,12 @@ impl History {
     /// The watch shows that the victim is going.
     fn leaves(&mut self, victim: &PodUid, step: EvictionStep) {
         let Some(record) = self.world.engine.pods.get(victim) else { return };
-        let Some(holding) = record.holding.as_ref().filter(|_| step == EvictionStep::Delete) else {
+        let Some(reservation) =
+            record.reservation.as_ref().filter(|_| step == EvictionStep::Delete)
+        else {
             return;
         };
-        let assignment = Assignment::Bound { node: holding.node.clone(), grant: None };
+        let assignment = Assignment::Bound { node: reservation.node.clone(), grant: None };
         let deletion = Deletion::TerminatingByPreemption;
         let pod = Pod { assignment, deletion, ..Pod::clone(&record.pod) };
         self.world.see(pod);
@@ -78,16 +80,16 @@ impl History {
     }
 
     /// The condition was written, and the watch shows it.
-    pub(super) fn written(&mut self, held: Held) {
-        let known = self.world.engine.pods.get(&held.uid).filter(|it| it.stage.is_waiting());
+    pub(super) fn written(&mut self, report: Unschedulable) {
+        let known = self.world.engine.pods.get(&report.uid).filter(|it| it.stage.is_waiting());
         if let Some(record) = known {
-            let nominated_node = held.nominated_node;
+            let nominated_node = report.nominated_node;
             let pod = Pod { nominated_node, ..Pod::clone(&record.pod) };
             if pod.assignment == Assignment::Waiting {
                 self.world.see(pod);
             }
         }
-        self.world.handle(Event::ReportWritten(held.uid));
+        self.world.handle(Event::ReportWritten(report.uid));
     }
 
     /// The calls of the former term have ended, one way or the other.

@@ -143,7 +143,7 @@ impl World {
     pub fn held_reports(&mut self) -> Vec<(ObjectKey, String)> {
         let mut held = Vec::new();
         while let Some(report) = self.poll_report() {
-            if let Report::Held(report) = report {
+            if let Report::Unschedulable(report) = report {
                 self.handle(Event::ReportWritten(report.uid));
                 held.push((report.pod, report.message.to_string()));
             }

@@ -35,9 +35,9 @@ impl World {
         while let Some(report) = self.engine.poll_report() {
             match report {
                 Report::Evict(eviction) => evictions.push(eviction),
-                Report::Held(held) => {
-                    self.handle(Event::ReportWritten(held.uid));
-                    nominations.push((held.pod, held.nominated_node.map(|node| node.to_string())));
+                Report::Unschedulable(it) => {
+                    self.handle(Event::ReportWritten(it.uid));
+                    nominations.push((it.pod, it.nominated_node.map(|node| node.to_string())));
                 }
                 Report::Used(_) | Report::Scheduled { .. } => {}
             }

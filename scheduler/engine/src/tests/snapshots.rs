@@ -116,7 +116,7 @@ fn rich() -> World {
 fn tell_all(world: &mut World) {
     while let Some(report) = world.poll_report() {
         match report {
-            Report::Held(held) => world.handle(Event::ReportWritten(held.uid)),
+            Report::Unschedulable(it) => world.handle(Event::ReportWritten(it.uid)),
             Report::Evict(eviction) => {
                 let (victim, step) = (eviction.uid.clone(), eviction.step);
                 world.handle(Event::EvictionStepDone { victim: victim.clone(), step });

@@ -126,7 +126,7 @@ fn pod(number: u8, generation: u32, wish: &Wish, classes: Classes) -> PodBuilder
         Classes::Own => pod.scheduling(|spec| {
             let bytes = i64::from(number) + 100 * i64::from(generation);
             spec.requests.asked.memory_bytes += bytes;
-            spec.requests.held.memory_bytes += bytes;
+            spec.requests.effective.memory_bytes += bytes;
         }),
     };
     pod.scheduling(|spec| match wish.rule {
@@ -268,7 +268,7 @@ impl History {
     fn answer_reports(&mut self) {
         while let Some(report) = self.world.poll_report() {
             match report {
-                Report::Held(held) => self.world.handle(Event::ReportWritten(held.uid)),
+                Report::Unschedulable(it) => self.world.handle(Event::ReportWritten(it.uid)),
                 Report::Evict(eviction) => {
                     let (victim, step) = (eviction.uid, eviction.step);
                     self.world.handle(Event::EvictionStepDone { victim, step });

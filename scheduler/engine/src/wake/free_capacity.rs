@@ -35,8 +35,8 @@ impl<'a> FreeCapacities<'a> {
             let staying: Vec<_> = pods.filter(|pod| pod.priority >= level).collect();
             let mut standard = three(&node.node.allocatable);
             for pod in &staying {
-                for (free, held) in standard.iter_mut().zip(three(&pod.requests.held)) {
-                    *free = free.saturating_sub(held);
+                for (free, requested) in standard.iter_mut().zip(three(&pod.requests.effective)) {
+                    *free = free.saturating_sub(requested);
                 }
             }
             let count = i64::try_from(staying.len()).unwrap_or(i64::MAX);
@@ -56,8 +56,8 @@ impl FreeCapacity<'_> {
             Lacking::Standard(index) => self.standard[*index],
             Lacking::Scalar(name) => {
                 let has = self.node.node.allocatable.amount(name);
-                let held = self.staying.iter().map(|pod| pod.requests.held.amount(name));
-                held.fold(has, i64::saturating_sub)
+                let requested = self.staying.iter().map(|pod| pod.requests.effective.amount(name));
+                requested.fold(has, i64::saturating_sub)
             }
         }
     }

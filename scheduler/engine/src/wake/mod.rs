@@ -7,7 +7,7 @@ mod index;
 use model::{Amount, ObjectKind, ObjectRef, PodUid, Reservable};
 
 use crate::engine::Engine;
-use crate::ledger::Holding;
+use crate::ledger::Reservation;
 use crate::line::{Waiting, WakeAside};
 use crate::queue::Order;
 use crate::record::Stage;
@@ -17,8 +17,8 @@ pub(crate) use index::WakeIndex;
 
 impl Engine {
     /// What a Pod held of objects is free again.
-    pub(crate) fn wake_after_release(&mut self, holding: &Holding) {
-        for granted in &holding.granted {
+    pub(crate) fn wake_after_release(&mut self, reservation: &Reservation) {
+        for granted in &reservation.granted {
             if let Some(object) = self.objects.ref_of(&granted.uid).cloned() {
                 self.release_line(&object);
             }
@@ -86,8 +86,8 @@ impl Engine {
         if object.exclusive {
             return nominees.peek().is_none();
         }
-        let held = nominees.fold(Amount::ZERO, |sum, it| sum.saturating_add(it.amount));
-        amount <= free.saturating_sub(held)
+        let reserved = nominees.fold(Amount::ZERO, |sum, it| sum.saturating_add(it.amount));
+        amount <= free.saturating_sub(reserved)
     }
 
     /// Whether free bandwidth is kept for the head of a line: it was passed often enough, it asks

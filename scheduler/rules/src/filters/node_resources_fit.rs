@@ -23,7 +23,7 @@ pub(super) fn filter(trial: &Trial<'_>) -> Vec<Reason> {
     for name in always.iter().chain(scalar) {
         let wanted = asked.amount(name);
         let has = node.allocatable.amount(name);
-        if wanted > 0 && wanted > has.saturating_sub(used.held.amount(name)) {
+        if wanted > 0 && wanted > has.saturating_sub(used.requested.amount(name)) {
             let exceeds_node = wanted > has;
             reasons.push(Reason::Insufficient { resource: name.clone(), exceeds_node });
         }

@@ -42,7 +42,8 @@ pub(super) fn resource_uses<'a>(
             continue;
         }
         let defaulted = sums == Sums::WithDefaults && matches!(name.as_ref(), "cpu" | "memory");
-        let before = if defaulted { &used.held_in_scores } else { &used.held }.amount(name);
+        let before =
+            if defaulted { &used.requested_in_scores } else { &used.requested }.amount(name);
         let with_pod = before.saturating_add(wanted);
         found.push(ResourceUse { index, allocatable, before, with_pod });
     }
@@ -52,6 +53,6 @@ pub(super) fn resource_uses<'a>(
 pub(super) fn asked<'a>(contest: &Contest<'a>, sums: Sums) -> &'a Resources {
     match sums {
         Sums::WithDefaults => &contest.pod.requests.asked_in_scores,
-        Sums::AsRequested => &contest.pod.requests.held,
+        Sums::AsRequested => &contest.pod.requests.effective,
     }
 }

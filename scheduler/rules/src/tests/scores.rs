@@ -117,7 +117,7 @@ fn devices_count_only_for_pods_that_ask_for_them() {
 fn the_fit_score_looks_at_sums_with_defaults_and_the_balance_at_requests() {
     let defaulted = |pod: PodBuilder| {
         pod.with(|pod| {
-            pod.requests.held_in_scores.cpu_milli = 500;
+            pod.requests.effective_in_scores.cpu_milli = 500;
             pod.requests.asked_in_scores.cpu_milli = 100;
         })
     };

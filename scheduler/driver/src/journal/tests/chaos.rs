@@ -154,10 +154,10 @@ impl Chaos {
     fn tell(&mut self) {
         while let Some(report) = self.engine.poll_report() {
             match report {
-                Report::Held(held) if self.below(4) == 0 => {
-                    self.handle(Event::ReportLost(held.uid));
+                Report::Unschedulable(it) if self.below(4) == 0 => {
+                    self.handle(Event::ReportLost(it.uid));
                 }
-                Report::Held(held) => self.handle(Event::ReportWritten(held.uid)),
+                Report::Unschedulable(it) => self.handle(Event::ReportWritten(it.uid)),
                 Report::Evict(eviction) => {
                     let (victim, step) = (eviction.uid, eviction.step);
                     self.handle(Event::EvictionStepDone { victim: victim.clone(), step });

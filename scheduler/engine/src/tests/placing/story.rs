@@ -197,11 +197,11 @@ impl Story {
         if self.one_in(3) {
             let bytes = i64::try_from(self.below(1000)).unwrap();
             it.requests.asked.memory_bytes += bytes;
-            it.requests.held.memory_bytes += bytes;
+            it.requests.effective.memory_bytes += bytes;
         }
         it.priority = i32::try_from(self.below(3)).unwrap();
         if self.one_in(5) {
-            for list in [&mut it.requests.asked, &mut it.requests.held] {
+            for list in [&mut it.requests.asked, &mut it.requests.effective] {
                 list.scalar.insert("example.com/gpu".into(), 1);
             }
         }
@@ -280,7 +280,7 @@ impl Story {
             Arc::new(self.some_scheduling())
         };
         if self.one_in(30) {
-            pod.requests.held.cpu_milli = i64::MAX - 5;
+            pod.requests.effective.cpu_milli = i64::MAX - 5;
         }
         let node = Some(NodeName::new(&format!("n{}", self.below(NODES + 1))));
         if self.one_in(self.nominates_one_in) {
