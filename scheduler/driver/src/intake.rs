@@ -21,7 +21,7 @@ impl Driver {
             Input::Watch(news) => self.take_news(news),
             Input::BindUnclear(uid) => {
                 self.slots.unclear_bind(&uid);
-                self.handle(Event::BindUnknown(uid));
+                self.handle(Event::BindUnclear(uid));
             }
             Input::BindEnded { report, took } => self.take_bind(*report, took),
             Input::ConditionWritten { uid, pod } => self.take_condition(uid, pod),

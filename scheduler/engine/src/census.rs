@@ -31,7 +31,7 @@ impl Engine {
     pub fn census(&self) -> Census {
         let mut census = Census::default();
         let stats = self.stats();
-        if stats.parked + stats.in_line + stats.aside + stats.gated == 0 {
+        if stats.parked + stats.in_queue + stats.blocked + stats.gated == 0 {
             return census;
         }
         for record in self.pods.values() {
@@ -52,7 +52,7 @@ impl Engine {
             *census.by_plugin.entry((plugin, profile.clone())).or_default() += 1;
         };
         match (&record.stage, record.rejection.as_deref()) {
-            (Stage::Resting, _) if matches!(record.pod.assignment, Assignment::Gated { .. }) => {
+            (Stage::Gated, _) if matches!(record.pod.assignment, Assignment::Gated { .. }) => {
                 blame(GATES.to_owned());
             }
             (Stage::Parked, Some(Rejection::Nodes(rejected))) => {
@@ -63,7 +63,10 @@ impl Engine {
                 plugins.dedup();
                 plugins.into_iter().for_each(blame);
             }
-            (Stage::InLine(object) | Stage::Aside(object), Some(Rejection::Object(rejection))) => {
+            (
+                Stage::InQueue(object) | Stage::Blocked(object),
+                Some(Rejection::Object(rejection)),
+            ) => {
                 blame(CORRIDOR.to_owned());
                 let why = rejection.cause.label().to_owned();
                 *census.held.entry((ObjectRef::clone(object), why.clone())).or_default() += 1;
@@ -84,7 +87,7 @@ impl Engine {
     fn lacks_only(&self, record: &Record, object: &ObjectRef) -> bool {
         let spec = &record.pod.spec;
         let is_met = |need: &Need| need.object == *object || self.has_room(spec, need);
-        matches!(record.stage, Stage::InLine(_)) && spec.needs.iter().all(is_met)
+        matches!(record.stage, Stage::InQueue(_)) && spec.needs.iter().all(is_met)
     }
 
     fn free_cpu_milli(&self) -> i64 {

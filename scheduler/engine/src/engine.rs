@@ -12,13 +12,12 @@ use crate::decision::{Poll, Report, Unschedulable, Work};
 use crate::device_classes::DeviceClasses;
 use crate::event::{Event, WatchedKind};
 use crate::ledger::Ledger;
-use crate::line::Bypass;
 use crate::nomination::Nominations;
 use crate::objects::Objects;
 use crate::placing::{CacheLimit, Placing};
 use crate::preempt::{Evictions, ForeignNominations};
 use crate::profile::Profiles;
-use crate::queue::{ActiveQueue, BackoffQueue, NamespaceThrottle, ParkKey, Parked};
+use crate::queue::{ActiveQueue, BackoffQueue, Bypass, NamespaceThrottle, ParkKey, Parked};
 use crate::record::Stage;
 use crate::records::Records;
 use crate::reports::{EventQueue, Reports};
@@ -32,7 +31,7 @@ use crate::wake::WakeIndex;
 pub struct EngineConfig {
     /// Breaks ties between equally good Nodes.
     pub seed: u64,
-    /// Lines are shared by the Pods of all profiles, and so are their rules.
+    /// Queues are shared by the Pods of all profiles, and so are their rules.
     pub bypass: Bypass,
     pub quotas: Vec<Quota>,
     pub profiles: Profiles,
@@ -79,7 +78,7 @@ pub struct Engine {
     pub(crate) sweep_after: Option<ParkKey>,
     pub(crate) reports: Reports,
     pub(crate) uses: Uses,
-    /// Objects whose free bandwidth was kept for the head of their line, and the count of changes
+    /// Objects whose free bandwidth was kept for the head of their queue, and the count of changes
     /// at which that was true.
     pub(crate) kept: BTreeMap<ObjectRef, u64>,
     /// How often Nodes or what is used of them have changed.
@@ -189,7 +188,7 @@ impl Engine {
         {
             return Some(report);
         }
-        self.walk_lines();
+        self.walk_queues();
         for _ in 0..UNSCHEDULABLE_LOOKS_MAX {
             let Some(pod) = self.reports.pop_unschedulable() else { break };
             let report = self.unschedulable_report(&pod);
@@ -200,14 +199,14 @@ impl Engine {
         self.reports.pop_scheduled()
     }
 
-    /// Queues a few more Pods of lines that have changed.
-    fn walk_lines(&mut self) {
+    /// Queues a few more Pods of queues that have changed.
+    fn walk_queues(&mut self) {
         if self.reports.has_unschedulable() {
             return;
         }
-        let Some((object, after)) = self.reports.line_to_walk() else { return };
-        let line = self.objects.line(&object);
-        let next = line.map(|line| line.waiting_after(after.as_ref(), UNSCHEDULABLE_LOOKS_MAX));
+        let Some((object, after)) = self.reports.queue_to_walk() else { return };
+        let queue = self.objects.queue(&object);
+        let next = queue.map(|queue| queue.waiting_after(after.as_ref(), UNSCHEDULABLE_LOOKS_MAX));
         let next = next.unwrap_or_default();
         for (_, uid) in &next {
             if let Some(record) = self.pods.get(uid) {

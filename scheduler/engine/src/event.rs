@@ -90,7 +90,7 @@ pub enum Event {
         refusal: BindRefusal,
     },
     /// No clear answer yet. The reservation stays; the driver goes on asking.
-    BindUnknown(PodUid),
+    BindUnclear(PodUid),
     /// The report on a held Pod was written. The Pod as the write left it came before this.
     ReportWritten(PodUid),
     /// It could not be written: the Pod is told again when its turn comes.

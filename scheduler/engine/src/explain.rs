@@ -10,8 +10,7 @@ use crate::decision::Work;
 use crate::dominant::{Dominant, dominant};
 use crate::engine::Engine;
 use crate::evaluation::Evaluation;
-use crate::line::Rank;
-use crate::queue::{Order, ParkKey};
+use crate::queue::{Order, ParkKey, Rank};
 use crate::record::{Record, Stage};
 use crate::rejection::{NodesRejection, Rejection};
 use crate::wakes_on::wakes_on;
@@ -194,12 +193,12 @@ impl Engine {
     }
 
     fn line_position(&self, record: &Record) -> Option<LinePosition> {
-        let Stage::InLine(object) = &record.stage else { return None };
-        let line = self.objects.line(object)?;
+        let Stage::InQueue(object) = &record.stage else { return None };
+        let queue = self.objects.queue(object)?;
         let over_quota = |namespace: &str| self.is_over_quota(object, namespace);
         let over = over_quota(&record.pod.spec.namespace);
         let rank = Rank { over_quota: over, order: record.order };
-        let (position, length) = (line.position(rank, &over_quota), line.len());
+        let (position, length) = (queue.position(rank, &over_quota), queue.len());
         Some(LinePosition { object: ObjectRef::clone(object), position, length })
     }
 }

@@ -6,15 +6,15 @@
 //! ```text
 //!                    PodSeen
 //!                       │
-//!                       ▼          attempt          ┌── Bind ──▶ Binding ──BindDone──▶ Bound
+//!                       ▼       schedule_one        ┌── Bind ──▶ Binding ──BindDone──▶ Bound
 //!   Backoff ──due──▶ Active ────────────────────────┤                │
 //!      ▲                ▲                           │           BindRefused
 //!      │                │ bandwidth, spec, Ready    │                │
-//!      │                ├───────────────── InLine / Aside ◀── an object says no
+//!      │                ├───────────────── InQueue / Blocked ◀─ an object says no
 //!      │                │ a Node fits               │                ▼
 //!      └────────────────┴────────────────── Parked ◀┴─ Nodes say no   Backoff
 //!                       │ the Pod changes
-//!                       └────────────────── Held ◀──── the Pod itself
+//!                       └────────────────── OnHold ◀── the Pod itself
 //! ```
 //!
 //! How to drive it: hand every event to [`Engine::handle`]; then, while a bind slot is free,
@@ -32,7 +32,6 @@ mod evaluation;
 mod event;
 mod explain;
 mod ledger;
-mod line;
 mod nodes_rejection;
 mod nomination;
 mod objects;
@@ -77,11 +76,11 @@ pub use event::{BindRefusal, BindRefusalCause, Event, EvictionStep, WatchedKind}
 pub use explain::{
     Explanation, LinePosition, NodesExplained, PreemptionExplained, ReasonExplained,
 };
-pub use line::Bypass;
 pub use objects::BACKEND_FRESH_FOR;
 pub use opinion::{Candidate, NodeOpinion, Opinion};
 pub use placing::CacheLimit;
 pub use profile::{Profile, Profiles};
+pub use queue::Bypass;
 pub use rejection::{Cause, Class, NodesRejection, ObjectRejection, ReasonCount, Rejection};
 pub use reports::EventQueue;
 /// The arguments of kube-scheduler's plugins, which a configuration can change.

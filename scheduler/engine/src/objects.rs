@@ -1,4 +1,4 @@
-//! The objects that Pods reserve bandwidth of, whether their figures can be trusted, and the lines in
+//! The objects that Pods reserve bandwidth of, whether their figures can be trusted, and the queues in
 //! front of them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use model::{
     SECURITY_DOMAIN_LABEL,
 };
 
-use crate::line::Line;
+use crate::queue::BandwidthQueue;
 use crate::rejection::Cause;
 
 /// An object's status counts while its daemon's Lease, renewed every 5 s, is younger than this.
@@ -27,7 +27,7 @@ pub(crate) struct Objects {
     windows: BTreeSet<(Instant, ObjectRef)>,
     /// By name, not UID: Pods may wait for an object that does not exist yet.
     #[serde(with = "crate::written::pairs")]
-    lines: BTreeMap<ObjectRef, Line>,
+    queues: BTreeMap<ObjectRef, BandwidthQueue>,
     not_installed: BTreeSet<ObjectKind>,
     fresh_until: BTreeMap<ObjectKind, Instant>,
     /// AttestationPolicies, with the namespaces that each lets in.
@@ -64,9 +64,9 @@ impl Objects {
         Some(before)
     }
 
-    /// The same knowledge with nobody in line.
-    pub fn without_lines(self) -> Self {
-        Self { lines: BTreeMap::new(), ..self }
+    /// The same knowledge with nobody in the queue.
+    pub fn without_queues(self) -> Self {
+        Self { queues: BTreeMap::new(), ..self }
     }
 
     pub fn get(&self, object: &ObjectRef) -> Option<&Reservable> {
@@ -81,20 +81,24 @@ impl Objects {
         self.refs_by_uid.get(uid)
     }
 
-    pub fn with_lines(&self) -> Vec<ObjectRef> {
-        self.lines.keys().cloned().collect()
+    pub fn with_queues(&self) -> Vec<ObjectRef> {
+        self.queues.keys().cloned().collect()
     }
 
-    pub fn line(&self, object: &ObjectRef) -> Option<&Line> {
-        self.lines.get(object)
+    pub fn queue(&self, object: &ObjectRef) -> Option<&BandwidthQueue> {
+        self.queues.get(object)
     }
 
-    /// Changes the line; one that is empty afterwards is dropped.
-    pub fn with_line<R>(&mut self, object: &ObjectRef, change: impl FnOnce(&mut Line) -> R) -> R {
-        let line = self.lines.entry(object.clone()).or_default();
-        let result = change(line);
-        if line.is_empty() {
-            self.lines.remove(object);
+    /// Changes the queue; one that is empty afterwards is dropped.
+    pub fn with_queue<R>(
+        &mut self,
+        object: &ObjectRef,
+        change: impl FnOnce(&mut BandwidthQueue) -> R,
+    ) -> R {
+        let queue = self.queues.entry(object.clone()).or_default();
+        let result = change(queue);
+        if queue.is_empty() {
+            self.queues.remove(object);
         }
         result
     }

@@ -3,8 +3,7 @@
 use model::{Amount, Need, ObjectKey, ObjectRef, PodSpec, Reservable};
 
 use crate::engine::Engine;
-use crate::line::Rank;
-use crate::queue::Order;
+use crate::queue::{Order, Rank};
 use crate::rejection::{Cause, ObjectRejection, explains};
 
 impl Engine {
@@ -132,11 +131,11 @@ impl Engine {
 
     /// The Pod before `rank` for which the object's free bandwidth is kept, if there is one.
     fn kept_for(&self, object: &ObjectRef, need: &Need, rank: Rank) -> Option<Cause> {
-        let line = self.objects.line(object).filter(|_| !need.reserves().is_zero())?;
+        let queue = self.objects.queue(object).filter(|_| !need.reserves().is_zero())?;
         let over_quota = |namespace: &str| self.is_over_quota(object, namespace);
-        let head = line.head_before(rank, &over_quota)?;
+        let head = queue.head_before(rank, &over_quota)?;
         let record = self.pods.get(&head.pod).filter(|_| self.is_kept_for(object, &head))?;
-        let times_passed = line.times_passed(head.rank.order);
+        let times_passed = queue.times_passed(head.rank.order);
         Some(Cause::KeptForHead { head: record.pod.key.clone(), times_passed })
     }
 

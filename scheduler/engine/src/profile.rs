@@ -63,7 +63,7 @@ impl Engine {
         self.config = EngineConfig { seed, ..config };
         self.placing.reconfigured(self.config.cache);
         let was_rejected = |record: &Record| {
-            matches!(record.stage, Stage::Parked | Stage::InLine(_) | Stage::Aside(_))
+            matches!(record.stage, Stage::Parked | Stage::InQueue(_) | Stage::Blocked(_))
         };
         let rejected = self.pods.sorted().into_iter().filter(|(_, record)| was_rejected(record));
         let rejected: Vec<PodUid> = rejected.map(|(uid, _)| uid.clone()).collect();

@@ -133,8 +133,8 @@ impl Record {
 /// Where the Pod is. It is in exactly one place, and only `Engine::move_to` changes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Stage {
-    /// Not to be placed now: gated or being deleted.
-    Resting,
+    /// Kept out of the queues, as kube-scheduler's PreEnqueue does: it has scheduling gates, or is being deleted.
+    Gated,
     /// It has run to its end and uses nothing.
     Finished,
     /// In the active queue.
@@ -142,11 +142,11 @@ pub(crate) enum Stage {
     Backoff,
     /// Fits on no Node.
     Parked,
-    /// In the line of this object.
-    InLine(Box<ObjectRef>),
-    /// Beside the line of this object: more bandwidth does not help it.
-    Aside(Box<ObjectRef>),
-    /// Only a change of the Pod helps.
+    /// In the queue of this object.
+    InQueue(Box<ObjectRef>),
+    /// Blocked on this object for a reason that more bandwidth does not help.
+    Blocked(Box<ObjectRef>),
+    /// On hold: only a change of the Pod itself helps.
     OnHold,
     /// Its turn has come, but a report on it is being written: the version on which it would be
     /// bound is about to change.
@@ -155,7 +155,7 @@ pub(crate) enum Stage {
     Throttled,
     /// The Binding is on its way.
     Binding {
-        outcome_unclear: bool,
+        is_unclear: bool,
     },
     Bound,
 }
@@ -163,19 +163,19 @@ pub(crate) enum Stage {
 impl Stage {
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Resting => "gated",
+            Self::Gated => "gated",
             Self::Finished => "finished",
             Self::Active | Self::Reporting | Self::Throttled => "active",
             Self::Backoff => "backoff",
-            Self::Parked | Self::InLine(_) | Self::Aside(_) | Self::OnHold => "unschedulable",
-            Self::Binding { outcome_unclear: false } => "binding",
-            Self::Binding { outcome_unclear: true } => "binding, outcome unclear",
+            Self::Parked | Self::InQueue(_) | Self::Blocked(_) | Self::OnHold => "unschedulable",
+            Self::Binding { is_unclear: false } => "binding",
+            Self::Binding { is_unclear: true } => "binding, outcome unclear",
             Self::Bound => "bound",
         }
     }
 
     /// Whether the Pod waits to be placed.
     pub fn is_waiting(&self) -> bool {
-        !matches!(self, Self::Resting | Self::Finished | Self::Binding { .. } | Self::Bound)
+        !matches!(self, Self::Gated | Self::Finished | Self::Binding { .. } | Self::Bound)
     }
 }

@@ -12,7 +12,7 @@ impl Engine {
     /// aside until it changes. Returns that Pod.
     ///
     /// What was observed (Nodes, Pods, Corridors) and what is reserved (for bound and
-    /// binding Pods) is kept; queues, lines and sums, which the panic may have left half
+    /// binding Pods) is kept; queues, queues and sums, which the panic may have left half
     /// changed, are derived again.
     pub fn recover(&mut self) -> Option<PodUid> {
         let mut fresh = Self::new(self.config.clone());
@@ -36,7 +36,7 @@ impl Engine {
         self.rng = before.rng;
         self.pods_seen = before.pods_seen;
         self.fresh = before.fresh;
-        self.objects = before.objects.without_lines();
+        self.objects = before.objects.without_queues();
         self.stats.attempts_scheduled = before.stats.attempts_scheduled;
         self.stats.attempts_unschedulable = before.stats.attempts_unschedulable;
         self.stats.attempts_error = before.stats.attempts_error + 1;
@@ -58,7 +58,7 @@ impl Engine {
             }
             let to = match record.stage {
                 _ if is_culprit => Stage::OnHold,
-                Stage::Binding { .. } | Stage::Bound | Stage::Resting | Stage::Finished => {
+                Stage::Binding { .. } | Stage::Bound | Stage::Gated | Stage::Finished => {
                     record.stage.clone()
                 }
                 _ => Stage::Active,
@@ -68,7 +68,7 @@ impl Engine {
                 self.ledger.commit();
             }
             self.restore_nomination(&record);
-            record.stage = Stage::Resting;
+            record.stage = Stage::Gated;
             (record.parked_as, record.woken_as) = (None, None);
             *self.stats.of_stage(&record.stage) += 1;
             self.pods.insert(record);

@@ -10,7 +10,7 @@ use model::{Instant, NodeName, ObjectRef, PodUid};
 use priority_queue::PriorityQueue;
 
 use crate::decision::Report;
-use crate::line::Place;
+use crate::queue::QueuePosition;
 use crate::rejection::Class;
 
 /// For one Pod: the first write at once, then this many more at once …
@@ -80,10 +80,10 @@ pub(crate) struct Reports {
     unschedulable: VecDeque<PodUid>,
     #[serde(skip)]
     unschedulable_members: BTreeSet<PodUid>,
-    /// Objects whose whole line may have something new to be told, and how far that has come. A
+    /// Objects whose whole queue may have something new to be told, and how far that has come. A
     /// long line is walked in small steps, behind everything urgent.
     #[serde(with = "crate::written::pairs")]
-    lines: BTreeMap<ObjectRef, Walk>,
+    queues: BTreeMap<ObjectRef, Walk>,
     /// Those who are due at the same time, by their names: no two runs differ.
     #[serde(with = "crate::written::due")]
     later: PriorityQueue<PodUid, Reverse<(Instant, PodUid)>>,
@@ -93,32 +93,32 @@ pub(crate) struct Reports {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Walk {
-    after: Option<Place>,
+    after: Option<QueuePosition>,
     /// It changed again meanwhile: once more from the start, but not before the end was reached,
-    /// or a flapping object would keep the last in its line from ever being told.
+    /// or a flapping object would keep the last in its queue from ever being told.
     again: bool,
 }
 
 impl Reports {
-    pub fn line_changed(&mut self, object: &ObjectRef) {
-        let walk = self.lines.entry(object.clone()).or_default();
+    pub fn queue_changed(&mut self, object: &ObjectRef) {
+        let walk = self.queues.entry(object.clone()).or_default();
         walk.again = walk.after.is_some();
     }
 
     /// A line to walk on, and from where.
-    pub fn line_to_walk(&self) -> Option<(ObjectRef, Option<Place>)> {
-        self.lines.first_key_value().map(|(object, walk)| (object.clone(), walk.after.clone()))
+    pub fn queue_to_walk(&self) -> Option<(ObjectRef, Option<QueuePosition>)> {
+        self.queues.first_key_value().map(|(object, walk)| (object.clone(), walk.after.clone()))
     }
 
     /// The walk has come to this place; `None`: to the end.
-    pub fn walked(&mut self, object: &ObjectRef, to: Option<Place>) {
-        let Some(walk) = self.lines.get_mut(object) else { return };
+    pub fn walked(&mut self, object: &ObjectRef, to: Option<QueuePosition>) {
+        let Some(walk) = self.queues.get_mut(object) else { return };
         if to.is_some() {
             walk.after = to;
         } else if walk.again {
             *walk = Walk::default();
         } else {
-            self.lines.remove(object);
+            self.queues.remove(object);
         }
     }
 
@@ -200,7 +200,7 @@ impl Reports {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.scheduled.is_empty() && self.unschedulable.is_empty() && self.lines.is_empty()
+        self.scheduled.is_empty() && self.unschedulable.is_empty() && self.queues.is_empty()
     }
 
     /// What is still to be told of bound Pods outlives everything derived.
@@ -249,18 +249,18 @@ mod tests {
     #[test]
     fn a_line_that_changes_while_it_is_walked_is_walked_to_its_end_first() {
         let object = crate::testkit::corridor("c1");
-        let place = |amount| Place {
+        let place = |amount| QueuePosition {
             namespace: "a".into(),
             amount: Amount::from_whole(amount),
             order: Order::new(0, 0, 0),
         };
         let mut reports = Reports::default();
-        reports.line_changed(&object);
+        reports.queue_changed(&object);
         reports.walked(&object, Some(place(1)));
-        reports.line_changed(&object);
-        assert_eq!(reports.line_to_walk(), Some((object.clone(), Some(place(1)))));
+        reports.queue_changed(&object);
+        assert_eq!(reports.queue_to_walk(), Some((object.clone(), Some(place(1)))));
         reports.walked(&object, None);
-        assert_eq!(reports.line_to_walk(), Some((object.clone(), None)), "once more");
+        assert_eq!(reports.queue_to_walk(), Some((object.clone(), None)), "once more");
         reports.walked(&object, None);
         assert!(reports.is_empty());
     }

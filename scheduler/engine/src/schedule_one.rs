@@ -12,10 +12,9 @@ use crate::decision::Bind;
 use crate::engine::Engine;
 use crate::evaluation::Evaluation;
 use crate::ledger::Reservation;
-use crate::line::Rank;
 use crate::placing::{Diagnosis, PreemptionResult};
 use crate::preempt::Clearing;
-use crate::queue::{Order, ParkKey, backoff_after};
+use crate::queue::{Order, ParkKey, Rank, backoff_after};
 use crate::record::Stage;
 use crate::rejection::{Cause, NodesRejection, Rejection};
 use crate::wakes_on::WakeOn;
@@ -59,7 +58,7 @@ impl Engine {
         let key = record.park_key();
         let mut released = Vec::new();
         for need in &pod.spec.needs {
-            if self.objects.with_line(&need.object, |line| line.mark_tried(order)) {
+            if self.objects.with_queue(&need.object, |queue| queue.mark_tried(order)) {
                 released.push(&need.object);
             }
         }
@@ -71,7 +70,7 @@ impl Engine {
         };
         // The Pod was not placed, so the bandwidth that woke it may be left for the next in the queue.
         for object in released.into_iter().filter(|_| decision.is_none()) {
-            self.release_line(object);
+            self.release_queue(object);
         }
         if let Some(key) = woken_as {
             self.turn_ended(&key, uid);
@@ -202,7 +201,7 @@ impl Engine {
                 nomination.is_reserved = false;
             }
         }
-        self.move_to(&pod.uid, Stage::Binding { outcome_unclear: false });
+        self.move_to(&pod.uid, Stage::Binding { is_unclear: false });
         self.sync_pod_to_cluster(&pod.uid);
         let handles = objects.iter().filter_map(|it| Some((it.object.kind, it.handle.clone()?)));
         let has_references = !objects.is_empty();
@@ -226,9 +225,9 @@ impl Engine {
             let over_quota = |namespace: &str| self.is_over_quota(object, namespace);
             let rank = Rank { over_quota: over_quota(&pod.spec.namespace), order };
             let passed =
-                self.objects.line(object).and_then(|line| line.head_before(rank, &over_quota));
+                self.objects.queue(object).and_then(|queue| queue.head_before(rank, &over_quota));
             if let Some(head) = passed {
-                self.objects.with_line(object, |line| line.count_pass(head.rank.order, now));
+                self.objects.with_queue(object, |queue| queue.count_pass(head.rank.order, now));
             }
         }
     }
@@ -260,11 +259,11 @@ impl Engine {
         self.stats.attempts_unschedulable += 1;
         let to = match rejection.wake_on() {
             WakeOn::PodChange => Stage::OnHold,
-            WakeOn::ObjectFree { object, .. } => Stage::InLine(Box::new(object)),
+            WakeOn::ObjectFree { object, .. } => Stage::InQueue(Box::new(object)),
             WakeOn::ObjectSpecChange { object }
             | WakeOn::ObjectSpecChangeOrReady { object }
             | WakeOn::PolicyChange { object }
-            | WakeOn::DomainChange { object } => Stage::Aside(Box::new(object)),
+            | WakeOn::DomainChange { object } => Stage::Blocked(Box::new(object)),
             WakeOn::NodeFits => Stage::Parked,
             WakeOn::BackoffEnds => Stage::Backoff,
         };

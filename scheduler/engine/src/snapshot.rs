@@ -26,7 +26,7 @@ use crate::tally::Tally;
 use crate::uses::Uses;
 
 /// What the engine knows, has reserved and has nominated. What can be counted or sorted again from it is left out: sums,
-/// queues, who stands where in a line.
+/// queues, who stands where in a queue.
 ///
 /// Taking one copies references, not Pods: some 50 ms of 50,000 Pods on 5,000 Nodes. To write it takes more than ten
 /// times as long, and can be done elsewhere.
@@ -203,12 +203,12 @@ impl Engine {
             self.cluster.insert_pod(pod);
         }
         let stands = match record.stage {
-            Stage::Active | Stage::Backoff | Stage::InLine(_) | Stage::Aside(_) => true,
+            Stage::Active | Stage::Backoff | Stage::InQueue(_) | Stage::Blocked(_) => true,
             // Parked ones are written with all that their class knows of Nodes, those that are throttled and those
             // that are being bound with their namespace.
             Stage::Parked
             | Stage::Throttled
-            | Stage::Resting
+            | Stage::Gated
             | Stage::Finished
             | Stage::OnHold
             | Stage::Reporting
@@ -217,7 +217,7 @@ impl Engine {
         };
         let stage = record.stage.clone();
         if stands {
-            record.stage = Stage::Resting;
+            record.stage = Stage::Gated;
             *self.stats.of_stage(&record.stage) += 1;
         }
         self.pods.insert(record);

@@ -4,8 +4,7 @@ use model::{Need, ObjectRef, PodUid};
 use rules::{Chances, Prospect};
 
 use crate::engine::Engine;
-use crate::line::WakeAside;
-use crate::queue::ParkKey;
+use crate::queue::{ParkKey, UnblockOn};
 use crate::record::Stage;
 use crate::rejection::Rejection;
 use crate::throttling::BindingChange;
@@ -40,11 +39,12 @@ impl Engine {
                     self.wake_index.remove(&key.plain());
                 }
             }
-            Stage::InLine(object) | Stage::Aside(object) => {
+            Stage::InQueue(object) | Stage::Blocked(object) => {
                 let amount = amount(&object);
-                self.objects.with_line(&object, |line| line.leave(&spec.namespace, order, amount));
+                self.objects
+                    .with_queue(&object, |queue| queue.leave(&spec.namespace, order, amount));
             }
-            Stage::Resting
+            Stage::Gated
             | Stage::Finished
             | Stage::OnHold
             | Stage::Reporting
@@ -56,21 +56,21 @@ impl Engine {
             Stage::Backoff => self.backoff.push(uid.clone(), record.not_before, order),
             Stage::Throttled => self.throttle.wait(&spec.namespace, order, uid),
             Stage::Parked => self.park(uid),
-            Stage::InLine(object) => {
+            Stage::InQueue(object) => {
                 let (amount, uid) = (amount(&object), uid.clone());
                 self.objects
-                    .with_line(&object, |line| line.join(&spec.namespace, order, amount, uid));
+                    .with_queue(&object, |queue| queue.join(&spec.namespace, order, amount, uid));
             }
-            Stage::Aside(object) => {
+            Stage::Blocked(object) => {
                 let wake = match record.rejection.as_deref().map(Rejection::wake_on) {
-                    Some(WakeOn::ObjectSpecChange { .. }) => WakeAside::SpecChange,
-                    Some(WakeOn::PolicyChange { .. }) => WakeAside::PolicyChange,
-                    Some(WakeOn::DomainChange { .. }) => WakeAside::DomainChange,
-                    _ => WakeAside::SpecChangeOrReady,
+                    Some(WakeOn::ObjectSpecChange { .. }) => UnblockOn::SpecChange,
+                    Some(WakeOn::PolicyChange { .. }) => UnblockOn::PolicyChange,
+                    Some(WakeOn::DomainChange { .. }) => UnblockOn::DomainChange,
+                    _ => UnblockOn::SpecChangeOrReady,
                 };
-                self.objects.with_line(&object, |line| line.stand_aside(order, uid.clone(), wake));
+                self.objects.with_queue(&object, |queue| queue.block(order, uid.clone(), wake));
             }
-            Stage::Resting
+            Stage::Gated
             | Stage::Finished
             | Stage::OnHold
             | Stage::Reporting

@@ -21,9 +21,9 @@ pub struct Stats {
     pub active: usize,
     pub backoff: usize,
     pub parked: usize,
-    pub in_line: usize,
-    /// Beside a line: more bandwidth does not help them.
-    pub aside: usize,
+    pub in_queue: usize,
+    /// Beside a queue: more bandwidth does not help them.
+    pub blocked: usize,
     /// Waiting for a change of the Pod itself.
     pub on_hold: usize,
     pub gated: usize,
@@ -35,13 +35,13 @@ pub struct Stats {
 impl Stats {
     pub(crate) fn of_stage(&mut self, stage: &Stage) -> &mut usize {
         match stage {
-            Stage::Resting => &mut self.gated,
+            Stage::Gated => &mut self.gated,
             Stage::Finished => &mut self.finished,
             Stage::Active | Stage::Reporting | Stage::Throttled => &mut self.active,
             Stage::Backoff => &mut self.backoff,
             Stage::Parked => &mut self.parked,
-            Stage::InLine(_) => &mut self.in_line,
-            Stage::Aside(_) => &mut self.aside,
+            Stage::InQueue(_) => &mut self.in_queue,
+            Stage::Blocked(_) => &mut self.blocked,
             Stage::OnHold => &mut self.on_hold,
             Stage::Binding { .. } => &mut self.binding,
             Stage::Bound => &mut self.bound,

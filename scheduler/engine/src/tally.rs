@@ -78,10 +78,10 @@ impl Queue {
         match stage {
             Stage::Active => Some(Self::Active),
             Stage::Backoff => Some(Self::Backoff),
-            Stage::Parked | Stage::InLine(_) | Stage::Aside(_) | Stage::OnHold => {
+            Stage::Parked | Stage::InQueue(_) | Stage::Blocked(_) | Stage::OnHold => {
                 Some(Self::Unschedulable)
             }
-            Stage::Resting
+            Stage::Gated
             | Stage::Finished
             | Stage::Reporting
             | Stage::Throttled

@@ -18,7 +18,7 @@ pub(crate) enum BindingChange {
 impl BindingChange {
     pub fn of(from: &Stage, to: &Stage) -> Option<Self> {
         match (from, to) {
-            (Stage::Binding { .. }, Stage::Binding { outcome_unclear: true }) => Some(Self::Fails),
+            (Stage::Binding { .. }, Stage::Binding { is_unclear: true }) => Some(Self::Fails),
             (Stage::Binding { .. }, Stage::Binding { .. }) => None,
             (Stage::Binding { .. }, to) => Some(Self::Ends { is_bound: *to == Stage::Bound }),
             (_, Stage::Binding { .. }) => Some(Self::Begins),

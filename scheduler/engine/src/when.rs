@@ -9,7 +9,7 @@ use model::{
 use rules::{Reason, Rules, filter_without};
 
 use crate::engine::Engine;
-use crate::line::{Line, Rank};
+use crate::queue::{BandwidthQueue, Rank};
 use crate::record::{Record, Stage};
 use crate::rejection::{Cause, ObjectRejection};
 
@@ -165,8 +165,8 @@ impl Engine {
             order: record.order,
         };
         let own = rank_of(record);
-        let line = self.objects.line(object);
-        let waiting = line.into_iter().flat_map(Line::waiting);
+        let queue = self.objects.queue(object);
+        let waiting = queue.into_iter().flat_map(BandwidthQueue::waiting);
         let before = waiting
             .filter_map(|(_, uid)| self.pods.get(uid))
             .filter(|other| rank_of(other) < own)

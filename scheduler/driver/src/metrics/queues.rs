@@ -55,7 +55,7 @@ impl Queues {
         let queues = [
             stats.active,
             stats.backoff,
-            stats.parked + stats.in_line + stats.aside + stats.on_hold,
+            stats.parked + stats.in_queue + stats.blocked + stats.on_hold,
             stats.gated,
         ];
         for (pending, pods) in self.pending.iter().zip(queues) {

@@ -27,7 +27,7 @@ impl Engine {
                 self.objects.remove(&object);
                 self.question_nominees_for(|needed| *needed == object);
                 self.uses.forget(&object);
-                self.queue_reports_of(&object);
+                self.report_waiting_for(&object);
             }
             Event::PolicySeen { policy, allowed_tenants } => {
                 self.objects.policy_seen(policy.clone(), allowed_tenants);
@@ -77,9 +77,9 @@ impl Engine {
             Event::ReportLost(uid) => self.report_ended(&uid, false),
             Event::ReportPutOff(report) => self.put_off(*report),
             Event::UseLost(object) => self.uses.lost(&object),
-            Event::BindUnknown(uid) => {
+            Event::BindUnclear(uid) => {
                 if self.stage_of(&uid).is_some_and(|stage| matches!(stage, Stage::Binding { .. })) {
-                    self.move_to(&uid, Stage::Binding { outcome_unclear: true });
+                    self.move_to(&uid, Stage::Binding { is_unclear: true });
                 }
             }
         }
@@ -90,7 +90,7 @@ impl Engine {
         if let WatchedKind::Objects(kind) = kind {
             self.objects.set_installed(kind, installed);
             self.question_nominees_for(|needed| needed.kind == kind);
-            self.release_lines_of(kind);
+            self.release_queues_of(kind);
         }
     }
 
@@ -104,7 +104,7 @@ impl Engine {
         let pod = record.pod.clone();
         self.move_to(uid, Stage::Bound);
         self.set_nomination(uid, None);
-        self.forget_in_line(uid);
+        self.forget_in_queue(uid);
         let report = Report::Scheduled { pod: pod.key.clone(), uid: uid.clone(), node };
         self.reports.scheduled(report, self.config.events);
     }
@@ -132,9 +132,9 @@ impl Engine {
             record.rejection = Some(Box::new(Rejection::Binding(rejection)));
             self.reports.unschedulable(self.now, uid, &record.report);
         }
-        self.move_to(uid, if place_again { Stage::Backoff } else { Stage::Resting });
+        self.move_to(uid, if place_again { Stage::Backoff } else { Stage::Gated });
         if !place_again {
-            self.forget_in_line(uid);
+            self.forget_in_queue(uid);
         }
         let released = self.release_reservation(uid);
         // Its nomination is reserved again, as long as that lasts.
@@ -188,10 +188,10 @@ impl Engine {
         self.pods.get(uid).map(|record| &record.stage)
     }
 
-    /// Rejects a Pod in line anew, so that the figures of its report are live.
+    /// Rejects a Pod in the queue anew, so that the figures of its report are live.
     pub(crate) fn refresh_rejection(&mut self, uid: &PodUid) {
         let Some(record) = self.pods.get(uid) else { return };
-        if !matches!(record.stage, Stage::InLine(_)) {
+        if !matches!(record.stage, Stage::InQueue(_)) {
             return;
         }
         let rejection = self.pre_filter(record.order, &record.pod.spec).err();

@@ -37,9 +37,9 @@ impl Engine {
                 let granted = grant.iter().flat_map(|grant| grant.parts()).cloned().collect();
                 self.pod_bound(pod, Reservation { node, granted });
             }
-            Assignment::Finished => self.pod_rests(pod, Stage::Finished),
+            Assignment::Finished => self.dequeue(pod, Stage::Finished),
             Assignment::Gated { .. } | Assignment::Leaving | Assignment::Foreign => {
-                self.pod_rests(pod, Stage::Resting);
+                self.dequeue(pod, Stage::Gated);
             }
             Assignment::Waiting => self.pod_waits(pod, is_new),
         }
@@ -51,7 +51,7 @@ impl Engine {
         let record = Record {
             pod: Arc::new(pod.clone()),
             order,
-            stage: Stage::Resting,
+            stage: Stage::Gated,
             reservation: None,
             failures: 0,
             not_before: self.now,
@@ -75,7 +75,7 @@ impl Engine {
     fn pod_bound(&mut self, pod: Pod, seen: Reservation) {
         let uid = pod.uid.clone();
         self.stop_waiting(&uid);
-        self.forget_in_line(&uid);
+        self.forget_in_queue(&uid);
         let Some(record) = self.pods.get_mut(&uid) else { return };
         let before = record.reservation.take();
         let mut reservation = seen;
@@ -107,13 +107,13 @@ impl Engine {
     }
 
     /// Finished Pods give back what they held; gated and leaving ones are not placed.
-    fn pod_rests(&mut self, pod: Pod, to: Stage) {
+    fn dequeue(&mut self, pod: Pod, to: Stage) {
         let uid = pod.uid.clone();
         let settled = matches!(
             self.stage_of(&uid),
             Some(Stage::Bound | Stage::Binding { .. } | Stage::Finished)
         );
-        if settled && to == Stage::Resting {
+        if settled && to == Stage::Gated {
             // An older sight of a Pod that we know to be bound, or that may be any moment. If
             // its Binding is refused, it rests.
             self.update_while_binding(pod);
@@ -137,7 +137,7 @@ impl Engine {
                 self.update_while_binding(pod);
                 return;
             }
-            Stage::Resting => {}
+            Stage::Gated => {}
             _ if before.spec == pod.spec => {
                 record.pod = Arc::new(pod);
                 return;
@@ -149,7 +149,7 @@ impl Engine {
             // The nomination was made for another spec.
             self.set_nomination(&uid, None);
             self.stop_waiting(&uid);
-            self.move_to(&uid, Stage::Resting);
+            self.move_to(&uid, Stage::Gated);
         }
         let Some(record) = self.pods.get_mut(&uid) else { return };
         record.order = record.order.with_priority(pod.spec.scheduling.priority);
@@ -173,7 +173,7 @@ impl Engine {
             return;
         }
         if record.pod.spec != pod.spec {
-            self.forget_in_line(&uid);
+            self.forget_in_queue(&uid);
             self.set_nomination(&uid, None);
         }
         if let Some(record) = self.pods.get_mut(&uid) {
@@ -202,8 +202,8 @@ impl Engine {
         }
         self.move_to(uid, Stage::OnHold);
         for need in &spec.needs {
-            self.objects.with_line(&need.object, |line| line.forget(order));
-            self.release_line(&need.object);
+            self.objects.with_queue(&need.object, |queue| queue.forget(order));
+            self.release_queue(&need.object);
         }
         if let Some(key) = woken_as {
             self.turn_ended(&key, uid);
@@ -217,13 +217,13 @@ impl Engine {
         self.move_to(uid, to);
         self.give_back(uid);
         self.sync_pod_to_cluster(uid);
-        self.forget_in_line(uid);
+        self.forget_in_queue(uid);
     }
 
-    pub(super) fn forget_in_line(&mut self, uid: &PodUid) {
+    pub(super) fn forget_in_queue(&mut self, uid: &PodUid) {
         let Some(record) = self.pods.get(uid) else { return };
         for need in &record.pod.spec.needs {
-            self.objects.with_line(&need.object, |line| line.forget(record.order));
+            self.objects.with_queue(&need.object, |queue| queue.forget(record.order));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::rng::Draw;
 
-/// One cache line of scores.
+/// One cache queue of scores.
 const FAN_OUT: usize = 32;
 
 /// The score of a Node that does not fit.

@@ -34,7 +34,7 @@ fn an_unclear_outcome_keeps_its_reservation() {
     let mut world = World::with_nodes(1);
     world.see(PodBuilder::new("p").cpu_milli(4000).build());
     world.decide();
-    world.handle(Event::BindUnknown("uid-p".into()));
+    world.handle(Event::BindUnclear("uid-p".into()));
     world.see(PodBuilder::new("other").cpu_milli(4000).build());
     assert!(world.decide().is_empty());
     world.pass(Duration::from_hours(24));
@@ -124,7 +124,7 @@ fn after_a_panic_one_pod_is_set_aside_and_the_others_go_on() {
     assert_eq!(world.engine.reserved(&corridor("c1")), Some(Amount::from_whole(60)));
     let reports = world.held_reports();
     assert!(
-        reports.iter().any(|(pod, text)| &*pod.name == "poison" && text.contains("set it aside"))
+        reports.iter().any(|(pod, text)| &*pod.name == "poison" && text.contains("set it blocked"))
     );
     world.end("bound");
     assert_eq!(world.bind_all(), ["waits"]);
@@ -183,7 +183,7 @@ fn while_the_bindings_of_a_namespace_fail_only_two_of_its_pods_are_tried_at_a_ti
     let of = |key: &str| PodBuilder::new(key).build();
     world.see(of("first"));
     world.decide();
-    world.handle(Event::BindUnknown("uid-first".into()));
+    world.handle(Event::BindUnclear("uid-first".into()));
     for number in 0..5 {
         world.see(of(&format!("a{number}")));
     }
@@ -205,7 +205,7 @@ fn pods_that_were_put_off_are_tried_though_those_before_them_fit_nowhere() {
     let mut world = World::with_nodes(1);
     world.see(PodBuilder::new("first").build());
     world.decide();
-    world.handle(Event::BindUnknown("uid-first".into()));
+    world.handle(Event::BindUnclear("uid-first".into()));
     world.see(PodBuilder::new("second").build());
     world.decide();
     for number in 0..4 {

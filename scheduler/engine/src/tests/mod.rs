@@ -1,10 +1,10 @@
 //! The engine as its driver sees it: events in, decisions out.
 
-mod aside;
+mod bandwidth_queue;
 mod binds;
+mod blocked;
 mod bundles;
 mod classes;
-mod corridor_line;
 mod counts;
 mod device_classes;
 mod evictions;

@@ -278,7 +278,7 @@ impl History {
             match outcome {
                 0 => self.world.handle(refused(bind.uid)),
                 1 => {
-                    self.world.handle(Event::BindUnknown(bind.uid.clone()));
+                    self.world.handle(Event::BindUnclear(bind.uid.clone()));
                     self.open.push(bind);
                 }
                 _ => self.world.handle(Event::BindDone(bind.uid)),
@@ -337,7 +337,7 @@ impl History {
             self.world.handle(Event::PodGone(pod));
         }
         let engine = &self.world.engine;
-        assert_eq!(engine.objects.with_lines(), [], "lines in which nobody stands");
+        assert_eq!(engine.objects.with_queues(), [], "lines in which nobody stands");
         assert_eq!(engine.stats().active, 0);
         assert!(engine.ledger.is_empty(), "{:?}", engine.ledger);
         assert!(engine.cluster.pods().is_empty(), "{:?}", engine.cluster.pods());
@@ -364,26 +364,26 @@ impl History {
         let engine = &self.world.engine;
         let mut stats = engine.stats();
         let total: usize = [
-            Stage::Resting,
+            Stage::Gated,
             Stage::Finished,
             Stage::Active,
             Stage::Backoff,
             Stage::Parked,
-            Stage::InLine(Box::new(object(0))),
+            Stage::InQueue(Box::new(object(0))),
             Stage::OnHold,
-            Stage::Aside(Box::new(object(0))),
-            Stage::Binding { outcome_unclear: false },
+            Stage::Blocked(Box::new(object(0))),
+            Stage::Binding { is_unclear: false },
             Stage::Bound,
         ]
         .iter()
         .map(|stage| *stats.of_stage(stage))
         .sum();
         assert_eq!(total, engine.pods.len());
-        let in_lines: usize = (0..4)
-            .filter_map(|number| engine.objects.line(&object(number)))
-            .map(crate::line::Line::len)
+        let in_queues: usize = (0..4)
+            .filter_map(|number| engine.objects.queue(&object(number)))
+            .map(crate::queue::BandwidthQueue::len)
             .sum();
-        assert_eq!(in_lines, stats.in_line);
+        assert_eq!(in_queues, stats.in_queue);
     }
 }
 

@@ -143,7 +143,7 @@ impl Chaos {
             match self.below(5) {
                 0 => self.handle(Event::BindRefused { pod: bind.uid, refusal }),
                 1 => {
-                    self.handle(Event::BindUnknown(bind.uid.clone()));
+                    self.handle(Event::BindUnclear(bind.uid.clone()));
                     self.handle(Event::BindDone(bind.uid));
                 }
                 _ => self.handle(Event::BindDone(bind.uid)),

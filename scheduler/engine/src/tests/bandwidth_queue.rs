@@ -383,5 +383,5 @@ fn no_line_is_left_when_nobody_waits() {
     for pod in ["head", "passes", "waits"] {
         world.end(pod);
     }
-    assert!(world.engine.objects.line(&corridor("c1")).is_none());
+    assert!(world.engine.objects.queue(&corridor("c1")).is_none());
 }

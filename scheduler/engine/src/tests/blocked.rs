@@ -1,4 +1,4 @@
-//! Pods beside the line: they stand in none, and what brings them back is an event of its own.
+//! Pods beside the queue: they stand in none, and what brings them back is an event of its own.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The line of Pods in front of one object.
+//! The queue of Pods that wait for bandwidth of one Corridor or MemoryBundle.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use model::{Amount, Instant, PodUid};
 
-use crate::queue::Order;
+use super::Order;
 
 /// How often, and for how long after the first time, smaller Pods may pass the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,12 +27,12 @@ impl Default for Bypass {
 
 /// Pods that wait for bandwidth of one object.
 ///
-/// Who stands where is not written: each Pod says it of itself.
+/// Positions are not written to a snapshot: each Pod's record has its own.
 ///
 /// They are kept by namespace and amount and, within those, in order: the first Pod that fits into
 /// what is free is found in as many steps as there are namespaces and different amounts.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Line {
+pub(crate) struct BandwidthQueue {
     #[serde(skip)]
     waiting: BTreeMap<Arc<str>, ByAmount>,
     /// Sent to the active queue and not tried yet: their bandwidth is spoken for.
@@ -40,16 +40,16 @@ pub(crate) struct Line {
     released: BTreeMap<Order, Amount>,
     /// The sum of `released`.
     spoken_for: Amount,
-    /// Pods that more bandwidth does not help, with what does.
+    /// Pods that more bandwidth does not help, with what unblocks them.
     #[serde(skip)]
-    aside: BTreeMap<Order, (PodUid, WakeAside)>,
+    blocked: BTreeMap<Order, (PodUid, UnblockOn)>,
     #[serde(with = "crate::written::pairs")]
     passes: BTreeMap<Order, Passes>,
 }
 
 type ByAmount = BTreeMap<Amount, BTreeMap<Order, PodUid>>;
 
-/// A Pod's place in a line: namespaces over their soft quota after the others.
+/// A Pod's rank in a queue: namespaces over their soft quota after the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank {
     pub over_quota: bool,
@@ -59,9 +59,9 @@ pub(crate) struct Rank {
 /// Whether a namespace has more of the object than its soft quota.
 pub(crate) type OverQuota<'a> = &'a dyn Fn(&str) -> bool;
 
-/// What brings back a Pod that does not stand in the line itself.
+/// What unblocks a Pod that more bandwidth does not help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WakeAside {
+pub(crate) enum UnblockOn {
     /// It asks more than the whole floor.
     SpecChange,
     /// It fails fast. Ready is what the object is for scheduling: it promises its floor.
@@ -86,17 +86,21 @@ pub(crate) struct Waiting {
     pub pod: PodUid,
 }
 
-/// Where a walk through a line has come to.
+/// The position that a walk through a queue has reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Place {
+pub(crate) struct QueuePosition {
     pub namespace: Arc<str>,
     pub amount: Amount,
     pub order: Order,
 }
 
-impl Line {
+impl BandwidthQueue {
     /// The next Pods after a place, in the order in which they are kept.
-    pub fn waiting_after(&self, after: Option<&Place>, max: usize) -> Vec<(Place, PodUid)> {
+    pub fn waiting_after(
+        &self,
+        after: Option<&QueuePosition>,
+        max: usize,
+    ) -> Vec<(QueuePosition, PodUid)> {
         let from = after.map_or(Unbounded, |place| Included(&*place.namespace));
         let namespaces = self.waiting.range::<str, _>((from, Unbounded));
         let pods = namespaces.flat_map(|(namespace, by_amount)| {
@@ -107,7 +111,7 @@ impl Line {
                 let from = after.map_or(Unbounded, |place| Excluded(place.order));
                 pods.range((from, Unbounded)).map(move |(order, pod)| {
                     let (namespace, amount) = (namespace.clone(), *amount);
-                    (Place { namespace, amount, order: *order }, pod.clone())
+                    (QueuePosition { namespace, amount, order: *order }, pod.clone())
                 })
             })
         });
@@ -119,13 +123,13 @@ impl Line {
         by_amount.entry(amount).or_default().insert(order, pod);
     }
 
-    pub fn stand_aside(&mut self, order: Order, pod: PodUid, wake: WakeAside) {
-        self.aside.insert(order, (pod, wake));
+    pub fn block(&mut self, order: Order, pod: PodUid, wake: UnblockOn) {
+        self.blocked.insert(order, (pod, wake));
     }
 
-    /// Takes the Pod out of the line, wherever it stands; it may come back with its passes.
+    /// Takes the Pod out of the queue, wherever it stands; it may come back with its passes.
     pub fn leave(&mut self, namespace: &str, order: Order, amount: Amount) {
-        self.aside.remove(&order);
+        self.blocked.remove(&order);
         let Some(by_amount) = self.waiting.get_mut(namespace) else { return };
         if let Some(pods) = by_amount.get_mut(&amount) {
             pods.remove(&order);
@@ -176,7 +180,7 @@ impl Line {
         })
     }
 
-    /// Who waits before `rank`, first.
+    /// The head of the queue, if it is before `rank`.
     pub fn head_before(&self, rank: Rank, over_quota: OverQuota<'_>) -> Option<Waiting> {
         self.head(over_quota).filter(|head| head.rank < rank)
     }
@@ -222,15 +226,15 @@ impl Line {
         self.passes.get(&head).map_or(0, |passes| passes.times)
     }
 
-    pub fn aside(&self) -> impl Iterator<Item = (&PodUid, WakeAside)> {
-        self.aside.values().map(|(pod, wake)| (pod, *wake))
+    pub fn blocked(&self) -> impl Iterator<Item = (&PodUid, UnblockOn)> {
+        self.blocked.values().map(|(pod, wake)| (pod, *wake))
     }
 
     pub fn waiting(&self) -> impl Iterator<Item = (Order, &PodUid)> {
         self.waiting.values().flat_map(BTreeMap::values).flatten().map(|(order, pod)| (*order, pod))
     }
 
-    /// How many stand before this Pod, itself included.
+    /// The position of this Pod, counted from 1.
     pub fn position(&self, rank: Rank, over_quota: OverQuota<'_>) -> usize {
         let before = |(namespace, by_amount): (&Arc<str>, &ByAmount)| -> usize {
             match over_quota(namespace).cmp(&rank.over_quota) {
@@ -249,8 +253,8 @@ impl Line {
     }
 
     pub fn is_empty(&self) -> bool {
-        let Self { waiting, released, spoken_for: _, aside, passes } = self;
-        waiting.is_empty() && released.is_empty() && aside.is_empty() && passes.is_empty()
+        let Self { waiting, released, spoken_for: _, blocked, passes } = self;
+        waiting.is_empty() && released.is_empty() && blocked.is_empty() && passes.is_empty()
     }
 }
 
@@ -262,13 +266,13 @@ mod tests {
         Order::new(0, 0, first_seen)
     }
 
-    fn line(asks: &[(u64, u32)]) -> Line {
-        let mut line = Line::default();
+    fn queue(asks: &[(u64, u32)]) -> BandwidthQueue {
+        let mut queue = BandwidthQueue::default();
         for (seen, gbps) in asks {
             let pod = format!("p{seen}").as_str().into();
-            line.join(&"team-a".into(), order(*seen), Amount::from_whole(*gbps), pod);
+            queue.join(&"team-a".into(), order(*seen), Amount::from_whole(*gbps), pod);
         }
-        line
+        queue
     }
 
     fn name(waiting: Option<Waiting>) -> Option<String> {
@@ -277,32 +281,32 @@ mod tests {
 
     #[test]
     fn the_first_that_fits_may_stand_behind_the_head() {
-        let line = line(&[(1, 60), (2, 40), (3, 20), (4, 40)]);
-        assert_eq!(name(line.head(&|_| false)).as_deref(), Some("p1"));
+        let queue = queue(&[(1, 60), (2, 40), (3, 20), (4, 40)]);
+        assert_eq!(name(queue.head(&|_| false)).as_deref(), Some("p1"));
         assert_eq!(
-            name(line.first_fitting(Amount::from_whole(40), &|_| false)).as_deref(),
+            name(queue.first_fitting(Amount::from_whole(40), &|_| false)).as_deref(),
             Some("p2")
         );
         assert_eq!(
-            name(line.first_fitting(Amount::from_whole(30), &|_| false)).as_deref(),
+            name(queue.first_fitting(Amount::from_whole(30), &|_| false)).as_deref(),
             Some("p3")
         );
-        assert_eq!(name(line.first_fitting(Amount::from_whole(10), &|_| false)), None);
+        assert_eq!(name(queue.first_fitting(Amount::from_whole(10), &|_| false)), None);
     }
 
     #[test]
     fn a_line_is_walked_in_steps_without_missing_anybody() {
-        let mut line = Line::default();
+        let mut queue = BandwidthQueue::default();
         for number in 0..20 {
             let namespace = ["a", "b", "c"][number % 3].into();
             let amount = Amount::from_whole(u32::try_from(number % 4).unwrap());
-            line.join(&namespace, order(number as u64), amount, PodUid::new(&number.to_string()));
+            queue.join(&namespace, order(number as u64), amount, PodUid::new(&number.to_string()));
         }
-        let all: Vec<PodUid> = line.waiting().map(|(_, pod)| pod.clone()).collect();
+        let all: Vec<PodUid> = queue.waiting().map(|(_, pod)| pod.clone()).collect();
         for step in [1, 3, 7, 100] {
             let (mut walked, mut after) = (Vec::new(), None);
             loop {
-                let next = line.waiting_after(after.as_ref(), step);
+                let next = queue.waiting_after(after.as_ref(), step);
                 let Some((place, _)) = next.last() else { break };
                 after = Some(place.clone());
                 walked.extend(next.into_iter().map(|(_, pod)| pod));
@@ -313,55 +317,55 @@ mod tests {
 
     #[test]
     fn namespaces_over_their_quota_stand_behind_the_others() {
-        let mut line = line(&[(1, 10), (2, 10)]);
-        line.join(&"team-b".into(), order(3), Amount::from_whole(10), "q".into());
+        let mut queue = queue(&[(1, 10), (2, 10)]);
+        queue.join(&"team-b".into(), order(3), Amount::from_whole(10), "q".into());
         let over = |namespace: &str| namespace == "team-a";
-        assert_eq!(name(line.head(&over)).as_deref(), Some("q"));
+        assert_eq!(name(queue.head(&over)).as_deref(), Some("q"));
         let last = Rank { over_quota: true, order: order(2) };
-        assert_eq!(line.position(last, &over), 3);
-        assert_eq!(line.position(Rank { over_quota: false, ..last }, &|_| false), 2);
+        assert_eq!(queue.position(last, &over), 3);
+        assert_eq!(queue.position(Rank { over_quota: false, ..last }, &|_| false), 2);
     }
 
     #[test]
     fn a_head_is_passed_sixteen_times_and_not_more() {
-        let mut line = line(&[(1, 60)]);
+        let mut queue = queue(&[(1, 60)]);
         for _ in 0..15 {
-            line.count_pass(order(1), Instant::START);
+            queue.count_pass(order(1), Instant::START);
         }
-        assert!(!line.has_been_passed_enough(order(1), Instant::START, Bypass::default()));
-        line.count_pass(order(1), Instant::START);
-        assert!(line.has_been_passed_enough(order(1), Instant::START, Bypass::default()));
+        assert!(!queue.has_been_passed_enough(order(1), Instant::START, Bypass::default()));
+        queue.count_pass(order(1), Instant::START);
+        assert!(queue.has_been_passed_enough(order(1), Instant::START, Bypass::default()));
     }
 
     #[test]
     fn a_head_is_passed_for_a_minute_after_the_first_pass() {
-        let mut line = line(&[(1, 60)]);
+        let mut queue = queue(&[(1, 60)]);
         let later = Instant::START + Duration::from_secs(100);
-        line.count_pass(order(1), later);
+        queue.count_pass(order(1), later);
         let soon = later + Duration::from_secs(59);
-        assert!(!line.has_been_passed_enough(order(1), soon, Bypass::default()));
+        assert!(!queue.has_been_passed_enough(order(1), soon, Bypass::default()));
         let late = later + Duration::from_mins(1);
-        assert!(line.has_been_passed_enough(order(1), late, Bypass::default()));
+        assert!(queue.has_been_passed_enough(order(1), late, Bypass::default()));
     }
 
     #[test]
     fn released_pods_behind_the_head_count_as_passes_to_come() {
-        let mut line = line(&[(1, 60), (2, 1)]);
+        let mut queue = queue(&[(1, 60), (2, 1)]);
         let bypass = Bypass { times_max: 1, ..Bypass::default() };
-        let second = line.first_fitting(Amount::from_whole(1), &|_| false).unwrap();
-        line.mark_released(&second);
-        assert!(line.has_been_passed_enough(order(1), Instant::START, bypass));
-        assert_eq!(line.spoken_for(), Amount::from_whole(1));
-        assert!(line.mark_tried(order(2)));
-        assert!(!line.has_been_passed_enough(order(1), Instant::START, bypass));
+        let second = queue.first_fitting(Amount::from_whole(1), &|_| false).unwrap();
+        queue.mark_released(&second);
+        assert!(queue.has_been_passed_enough(order(1), Instant::START, bypass));
+        assert_eq!(queue.spoken_for(), Amount::from_whole(1));
+        assert!(queue.mark_tried(order(2)));
+        assert!(!queue.has_been_passed_enough(order(1), Instant::START, bypass));
     }
 
     #[test]
     fn nothing_is_remembered_of_a_pod_that_is_gone() {
-        let mut line = line(&[(1, 60)]);
-        line.count_pass(order(1), Instant::START);
-        line.leave("team-a", order(1), Amount::from_whole(60));
-        line.forget(order(1));
-        assert!(line.is_empty());
+        let mut queue = queue(&[(1, 60)]);
+        queue.count_pass(order(1), Instant::START);
+        queue.leave("team-a", order(1), Amount::from_whole(60));
+        queue.forget(order(1));
+        assert!(queue.is_empty());
     }
 }
