@@ -12,12 +12,12 @@ use tokio::time::Instant as Moment;
 
 use crate::act::Condition;
 use crate::backends::{Backend, Renewals};
-use crate::births::{Birth, Births};
 use crate::clock::{age, wall_clock};
 use crate::phases::Phases;
 use crate::served::Served;
 use crate::shared::Shared;
 use crate::tampering::{Guard, OURS, SeenUse};
+use crate::time_to_ready::{ReadySample, TimeToReady};
 use crate::tracker::{Gone, key};
 use crate::translate;
 use crate::watch::Unreadable;
@@ -56,9 +56,9 @@ pub(crate) struct Noted {
     /// The time of the engine, as of what is being looked at.
     pub now: model::Instant,
     pub renewals: Renewals,
-    pub births: Births,
+    pub time_to_ready: TimeToReady,
     /// Objects that have become Ready, or have not in time.
-    pub born: Vec<Birth>,
+    pub became_ready: Vec<ReadySample>,
     pub phases: Phases,
     /// What the objects' conditions of ours say, and since when: a restarted scheduler goes on from
     /// there. They go with the object.
@@ -103,7 +103,7 @@ impl Noted {
         let uid = ObjectUid::from(gone.1.uid.clone());
         self.use_conditions.remove(&uid);
         self.guard.uses.gone(&uid);
-        self.births.forget(&uid);
+        self.time_to_ready.forget(&uid);
         self.phases.forget(&uid);
         self.witness.forget(&gone.1.uid);
     }
@@ -179,7 +179,7 @@ macro_rules! followed_object {
                 let created = self.metadata.creation_timestamp.as_ref().map(|time| time.0);
                 let phase = self.status.phase.unwrap_or_default();
                 noted.phases.sees(&object, &uid, phase);
-                noted.birth($kind, &uid, created, phase == crds::Phase::Ready);
+                noted.note_readiness($kind, &uid, created, phase == crds::Phase::Ready);
                 let is_overwritten = noted.guard.uses.sees(&SeenUse {
                     object: &object,
                     uid: &uid,

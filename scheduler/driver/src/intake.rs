@@ -42,15 +42,15 @@ impl Driver {
     fn take_bind(&mut self, report: BindReport, took: Took) {
         let BindReport { bind, outcome, read } = report;
         self.slots.end_bind(&bind.uid);
-        let (attempts, profile) = (&self.metrics.attempts, &bind.spec.profile);
+        let (metrics, profile) = (&self.metrics.attempts, &bind.spec.profile);
         match outcome {
             Outcome::Bound => {
-                attempts.bound(profile, took, self.noted.now, self.engine.tries(&bind.uid));
+                metrics.bound(profile, took, self.noted.now, self.engine.attempts(&bind.uid));
             }
             // Another replica finds out what became of it.
             Outcome::TermEnded => {}
             Outcome::Gone | Outcome::Refused { .. } | Outcome::Fenced { .. } => {
-                attempts.not_bound(profile, took);
+                metrics.not_bound(profile, took);
             }
         }
         if let Some(pod) = read {
@@ -123,7 +123,7 @@ impl Driver {
                     shadow.follow(&self.engine, &news);
                 }
                 if let News::Seen(pod) = &news {
-                    self.look_for_rejection(pod);
+                    self.note_kubelet_rejection(pod);
                 }
                 self.take_kind(without_completed(news));
             }
@@ -143,13 +143,13 @@ impl Driver {
     }
 
     /// Before the sight of its end: then the engine knows no more where it was.
-    fn look_for_rejection(&mut self, wire: &WirePod) {
-        let Some(turned_away) = translate::turned_away(&wire.status) else { return };
+    fn note_kubelet_rejection(&mut self, wire: &WirePod) {
+        let Some(rejection) = translate::kubelet_rejection(&wire.status) else { return };
         let uid = PodUid::new(wire.metadata.uid.as_deref().unwrap_or_default());
         if !self.engine.has_placed(&uid) {
             return;
         }
-        let reason = turned_away.reason;
+        let reason = rejection.reason;
         warn!(
             namespace = wire.metadata.namespace,
             name = wire.metadata.name,
@@ -158,8 +158,8 @@ impl Driver {
             why = wire.status.message,
             "the kubelet has rejected a Pod that was bound to its node"
         );
-        self.metrics.turned_away.with_label_values(&[reason]).inc();
-        if turned_away.is_of_the_node {
+        self.metrics.kubelet_rejections.with_label_values(&[reason]).inc();
+        if rejection.is_of_the_node {
             self.handle(Event::KubeletRejected { pod: uid, why: reason.into() });
         }
     }

@@ -7,7 +7,6 @@
 mod act;
 mod backends;
 mod binding;
-mod births;
 mod calls;
 mod clock;
 mod configuration;
@@ -34,6 +33,7 @@ mod tampering;
 mod tell;
 #[cfg(test)]
 mod tests;
+mod time_to_ready;
 mod tracker;
 mod translate;
 mod watch;

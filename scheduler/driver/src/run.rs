@@ -284,7 +284,7 @@ impl Driver {
 
     fn wake_at(&self, give_up: Option<Deadline>, more_to_do: bool) -> Deadline {
         /// Without any timer, a look around now and then costs nothing.
-        const IDLE: Duration = publish::CENSUS_INTERVAL;
+        const IDLE: Duration = publish::SUMMARY_INTERVAL;
         if more_to_do {
             return Deadline::now();
         }
@@ -330,7 +330,7 @@ impl Driver {
         let began = Instant::now();
         let poll = self.poll_within(ATTEMPTS_PER_POLL);
         let (took, has_decided) = (began.elapsed(), matches!(poll, Poll::Bind(_)));
-        let each = self.metrics.attempts.polled(self.engine.tally(), has_decided, took);
+        let each = self.metrics.attempts.polled(self.engine.queue_metrics(), has_decided, took);
         (poll, each)
     }
 
@@ -367,7 +367,7 @@ impl Driver {
                 continue;
             }
             if let Some(notice) = self.noted.guard.next_notice() {
-                self.tell_event(&notice.pod.namespace, act::in_vain(&notice));
+                self.tell_event(&notice.pod.namespace, act::without_effect(&notice));
                 continue;
             }
             let Some(report) = self.engine.poll_report() else { return };

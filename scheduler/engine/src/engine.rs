@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use model::{Amount, Instant, ObjectKind, ObjectRef, PodUid};
 use rules::Cluster;
 
-use crate::closed::ClosedNodes;
 use crate::decision::{Poll, Report, Unschedulable, Work};
 use crate::device_classes::DeviceClasses;
 use crate::event::{Event, WatchedKind};
+use crate::excluded_nodes::ExcludedNodes;
 use crate::ledger::Ledger;
 use crate::nomination::Nominations;
 use crate::objects::Objects;
@@ -18,12 +18,12 @@ use crate::placing::{CacheLimit, Placing};
 use crate::preempt::{Evictions, ForeignNominations};
 use crate::profile::Profiles;
 use crate::queue::{ActiveQueue, BackoffQueue, Bypass, NamespaceThrottle, ParkKey, Parked};
+use crate::queue_metrics::{QueueMetrics, QueuedBy};
 use crate::record::Stage;
 use crate::records::Records;
 use crate::reports::{EventQueue, Reports};
 use crate::rng::Rng;
 use crate::stats::Stats;
-use crate::tally::{QueuedBy, Tally};
 use crate::uses::Uses;
 use crate::wake::WakeIndex;
 
@@ -68,7 +68,7 @@ pub struct Engine {
     /// The same, arranged so that those whom a change concerns are found quickly.
     pub(crate) wake_index: WakeIndex,
     pub(crate) throttle: NamespaceThrottle,
-    pub(crate) closed: ClosedNodes,
+    pub(crate) excluded: ExcludedNodes,
     pub(crate) device_classes: DeviceClasses,
     pub(crate) evictions: Evictions,
     pub(crate) nominations: Nominations,
@@ -90,7 +90,7 @@ pub struct Engine {
     /// The Pod whose attempt is under way; left behind only by a panic.
     pub(crate) trying: Option<PodUid>,
     pub(crate) stats: Stats,
-    pub(crate) tally: Tally,
+    pub(crate) queue_metrics: QueueMetrics,
 }
 
 /// Held Pods looked at in one `poll_report`: most often there is nothing new to say of them, and a
@@ -118,7 +118,7 @@ impl Engine {
             parked: Parked::default(),
             throttle: NamespaceThrottle::default(),
             wake_index: WakeIndex::default(),
-            closed: ClosedNodes::default(),
+            excluded: ExcludedNodes::default(),
             device_classes: DeviceClasses::default(),
             evictions: Evictions::default(),
             nominations: Nominations::default(),
@@ -134,7 +134,7 @@ impl Engine {
             pods_seen: 0,
             trying: None,
             stats: Stats::default(),
-            tally: Tally::default(),
+            queue_metrics: QueueMetrics::default(),
             config,
         }
     }
@@ -142,7 +142,7 @@ impl Engine {
     /// Takes in one event. Call `poll` afterwards: what it changed may be decided now.
     pub fn handle(&mut self, now: Instant, event: Event) {
         self.advance(now);
-        self.tally.because_of(self.queued_by(&event));
+        self.queue_metrics.because_of(self.queued_by(&event));
         self.observe(event);
         self.reconsider_nominations();
     }
@@ -154,7 +154,7 @@ impl Engine {
         if !self.unsynced.is_empty() {
             return Poll::Idle;
         }
-        self.tally.because_of(QueuedBy::AttemptFailure);
+        self.queue_metrics.because_of(QueuedBy::AttemptFailure);
         for _ in 0..budget.attempts_max {
             if self.active.is_empty() {
                 self.reconsider_kept();
@@ -241,7 +241,7 @@ impl Engine {
             self.foreign.next_due(self.now),
             self.nominations.next_due(),
             self.evictions.next_due(),
-            self.closed.next_due(),
+            self.excluded.next_due(),
             self.objects.next_window(),
             stale_at,
             sweep_at,
@@ -262,29 +262,29 @@ impl Engine {
     /// Everything that happens by time alone.
     fn advance(&mut self, now: Instant) {
         self.now = self.now.max(now);
-        self.tally.because_of(QueuedBy::BackoffComplete);
+        self.queue_metrics.because_of(QueuedBy::BackoffComplete);
         while let Some(pod) = self.backoff.pop_due(self.now) {
             self.move_to(&pod, Stage::Active);
         }
         self.reports.advance(self.now);
         self.uses.advance(self.now);
-        self.tally.because_of(QueuedBy::Object);
+        self.queue_metrics.because_of(QueuedBy::Object);
         self.note_freshness();
         self.turn_windows();
-        self.tally.because_of(QueuedBy::NodeUpdate);
+        self.queue_metrics.because_of(QueuedBy::NodeUpdate);
         self.age_foreign();
         self.evictions.advance(self.now);
         self.end_overdue_nominations();
-        self.reopen_due();
+        self.readmit_due();
         self.reconsider_nominations();
-        self.tally.because_of(QueuedBy::Sweep);
+        self.queue_metrics.because_of(QueuedBy::Sweep);
         self.sweep();
     }
 
     /// The report on a held Pod as it stands now; none if there is nothing new to say.
     fn unschedulable_report(&mut self, uid: &PodUid) -> Option<Report> {
         self.refresh_rejection(uid);
-        let (nodes_total, closed) = (self.cluster.nodes.len(), self.closed.told());
+        let (nodes_total, excluded) = (self.cluster.nodes.len(), self.excluded.message());
         let record = self.pods.get_mut(uid)?;
         if !record.stage.is_waiting() {
             return None;
@@ -299,7 +299,7 @@ impl Engine {
             return None;
         }
         let reason = rejection.condition_reason();
-        let message: Arc<str> = rejection.told(nodes_total, closed.as_deref()).into();
+        let message: Arc<str> = rejection.message_with(nodes_total, excluded.as_deref()).into();
         if record.pod.condition_message.as_ref() == Some(&message)
             && record.pod.nominated_node.as_ref() == record.nominated_node()
         {

@@ -160,7 +160,7 @@ impl Engine {
             state: if rejection.is_some() { "unschedulable" } else { "schedulable" },
             message: rejection.as_ref().map_or_else(
                 || format!("{} of {total} nodes can take it", evaluation.feasible()),
-                |rejection| rejection.told(total, self.closed.told().as_deref()),
+                |rejection| rejection.message_with(total, self.excluded.message().as_deref()),
             ),
             dominant: rejection
                 .as_ref()

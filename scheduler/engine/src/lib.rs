@@ -21,8 +21,6 @@
 //! call [`Engine::poll`] and act on it; then drain [`Engine::poll_report`]; then sleep until
 //! the next event or [`Engine::poll_timeout`], whichever comes first.
 
-mod census;
-mod closed;
 mod cluster_sync;
 mod decision;
 mod device_classes;
@@ -30,6 +28,7 @@ mod dominant;
 mod engine;
 mod evaluation;
 mod event;
+mod excluded_nodes;
 mod explain;
 mod ledger;
 mod nodes_rejection;
@@ -37,10 +36,12 @@ mod nomination;
 mod objects;
 mod observe;
 mod opinion;
+mod pending_summary;
 mod placing;
 mod pre_filter;
 mod preempt;
 mod profile;
+mod queue_metrics;
 mod record;
 mod records;
 mod recover;
@@ -51,7 +52,6 @@ mod schedule_one;
 mod snapshot;
 mod stages;
 mod stats;
-mod tally;
 #[cfg(test)]
 mod testkit;
 #[cfg(test)]
@@ -66,7 +66,6 @@ mod written;
 
 mod queue;
 
-pub use census::Census;
 pub use decision::{
     Bind, ConditionReason, Eviction, ObjectUsed, Poll, Report, Unschedulable, Work,
 };
@@ -78,9 +77,11 @@ pub use explain::{
 };
 pub use objects::BACKEND_FRESH_FOR;
 pub use opinion::{Candidate, NodeOpinion, Opinion};
+pub use pending_summary::PendingSummary;
 pub use placing::CacheLimit;
 pub use profile::{Profile, Profiles};
 pub use queue::Bypass;
+pub use queue_metrics::{AttemptHistory, FailedAttempts, Queue, QueueMetrics, QueuedBy};
 pub use rejection::{Cause, Class, NodesRejection, ObjectRejection, ReasonCount, Rejection};
 pub use reports::EventQueue;
 /// The arguments of kube-scheduler's plugins, which a configuration can change.
@@ -89,7 +90,6 @@ pub use rules::{
 };
 pub use snapshot::Snapshot;
 pub use stats::Stats;
-pub use tally::{InVain, Queue, QueuedBy, Tally, Tries};
 pub use uses::Facts;
 pub use wakes_on::WakeOn;
 pub use when::{Basis, Confidence, Estimate};

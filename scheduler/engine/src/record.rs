@@ -9,9 +9,9 @@ use model::{ClusterPod, Instant, NodeName, ObjectRef, Pod};
 use crate::ledger::Reservation;
 use crate::nomination::Nomination;
 use crate::queue::{Order, ParkKey};
+use crate::queue_metrics::AttemptHistory;
 use crate::rejection::Rejection;
 use crate::reports::ReportState;
-use crate::tally::Tries;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
@@ -33,7 +33,7 @@ pub(crate) struct Record {
     pub woken_as: Option<Box<ParkKey>>,
     pub rejection: Option<Box<Rejection>>,
     pub report: ReportState,
-    pub tries: Tries,
+    pub attempts: AttemptHistory,
     /// Memory for what others will see of it, while it waits: nothing is to be allocated when it is placed.
     #[serde(skip)]
     pub prepared: Option<Arc<ClusterPod>>,

@@ -26,7 +26,7 @@ impl Engine {
         }
         self.placing =
             Placing::of(&self.cluster, before.placing.seats().to_vec(), self.config.cache);
-        self.closed = before.closed;
+        self.excluded = before.excluded;
         self.device_classes = before.device_classes;
         self.throttle = before.throttle.without_pods();
         self.evictions = before.evictions;
@@ -44,7 +44,7 @@ impl Engine {
         self.stats.preemptions = before.stats.preemptions;
         self.stats.preemption_victims = before.stats.preemption_victims;
         self.stats.woken_by_sweep = before.stats.woken_by_sweep;
-        self.tally = before.tally;
+        self.queue_metrics = before.queue_metrics;
         self.reports = before.reports.only_scheduled();
         self.uses = before.uses;
         let culprit = before.trying;
@@ -79,7 +79,7 @@ impl Engine {
         self.stats.quarantined += 1;
         let record = self.pods.get_mut(&culprit)?;
         record.rejection = Some(Box::new(Rejection::Quarantined));
-        self.tally.tried(self.now, record);
+        self.queue_metrics.tried(self.now, record);
         self.reports.unschedulable(self.now, &culprit, &record.report);
         Some(culprit)
     }

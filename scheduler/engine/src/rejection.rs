@@ -90,13 +90,13 @@ impl Rejection {
         }
     }
 
-    /// The same, with what is to be said of Nodes that are closed: to the rules these have no place left.
-    pub(crate) fn told(&self, nodes_total: usize, closed: Option<&str>) -> String {
+    /// The same, with a note on excluded Nodes: to the rules these are full.
+    pub(crate) fn message_with(&self, nodes_total: usize, excluded: Option<&str>) -> String {
         let message = self.message(nodes_total);
         let is_full = |count: &ReasonCount| count.reason == Reason::TooManyPods;
-        match (self, closed) {
-            (Self::Nodes(nodes), Some(closed)) if nodes.reasons.values().any(is_full) => {
-                format!("{message} {closed}")
+        match (self, excluded) {
+            (Self::Nodes(nodes), Some(excluded)) if nodes.reasons.values().any(is_full) => {
+                format!("{message} {excluded}")
             }
             _ => message,
         }
@@ -269,7 +269,7 @@ impl ObjectRejection {
     }
 
     /// Why the object is not Ready, unless it is that less is measured than its floor: then the figures say more.
-    fn told_by_object(&self) -> Option<&NotReady> {
+    fn reported_by_object(&self) -> Option<&NotReady> {
         let is_below = self.cause == Cause::BelowFloor;
         let not_ready = self.not_ready.as_ref()?;
         (!is_below || &*not_ready.reason != BELOW_FLOOR).then_some(not_ready)
@@ -323,7 +323,7 @@ impl ObjectRejection {
             _ => f.write_str(": ")?,
         }
         self.write_figures(f)?;
-        if let Some(NotReady { reason, message }) = self.told_by_object() {
+        if let Some(NotReady { reason, message }) = self.reported_by_object() {
             return match &**message {
                 "" => write!(f, ", {reason}"),
                 message => write!(f, ", {reason}: {}", message.trim_end_matches('.')),

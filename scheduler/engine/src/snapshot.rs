@@ -10,19 +10,19 @@ use model::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::closed::ClosedNodes;
 use crate::device_classes::DeviceClasses;
 use crate::engine::{Engine, EngineConfig};
 use crate::event::WatchedKind;
+use crate::excluded_nodes::ExcludedNodes;
 use crate::objects::Objects;
 use crate::placing::Placing;
 use crate::preempt::{Evictions, ForeignNominations};
 use crate::queue::{NamespaceThrottle, ParkKey, Parked};
+use crate::queue_metrics::QueueMetrics;
 use crate::record::{Record, Stage};
 use crate::reports::Reports;
 use crate::rng::Rng;
 use crate::stats::Stats;
-use crate::tally::Tally;
 use crate::uses::Uses;
 
 /// What the engine knows, has reserved and has nominated. What can be counted or sorted again from it is left out: sums,
@@ -50,7 +50,7 @@ pub struct Snapshot {
     objects: Objects,
     fresh: BTreeSet<ObjectKind>,
     parked: Parked,
-    closed: ClosedNodes,
+    excluded: ExcludedNodes,
     device_classes: DeviceClasses,
     throttle: NamespaceThrottle,
     evictions: Evictions,
@@ -68,7 +68,7 @@ pub struct Snapshot {
     pods_seen: u64,
     trying: Option<PodUid>,
     stats: Stats,
-    tally: Tally,
+    queue_metrics: QueueMetrics,
 }
 
 impl Snapshot {
@@ -94,7 +94,7 @@ impl Engine {
             objects: self.objects.clone(),
             fresh: self.fresh.clone(),
             parked: self.parked.clone(),
-            closed: self.closed.clone(),
+            excluded: self.excluded.clone(),
             device_classes: self.device_classes.clone(),
             throttle: self.throttle.clone(),
             evictions: self.evictions.clone(),
@@ -110,7 +110,7 @@ impl Engine {
             pods_seen: self.pods_seen,
             trying: self.trying.clone(),
             stats: self.stats.clone(),
-            tally: self.tally.clone(),
+            queue_metrics: self.queue_metrics.clone(),
         }
     }
 
@@ -147,7 +147,7 @@ impl Engine {
         engine.cluster.owners = snapshot.owners;
         engine.objects = snapshot.objects;
         engine.fresh = snapshot.fresh;
-        engine.closed = snapshot.closed;
+        engine.excluded = snapshot.excluded;
         engine.device_classes = snapshot.device_classes;
         engine.throttle = snapshot.throttle;
         engine.evictions = snapshot.evictions;
@@ -188,7 +188,7 @@ impl Engine {
         }
         // Counted again on the way, but it counts more than can be seen.
         engine.stats = snapshot.stats;
-        engine.tally = snapshot.tally;
+        engine.queue_metrics = snapshot.queue_metrics;
         engine
     }
 

@@ -17,11 +17,11 @@ impl Engine {
         let from = std::mem::replace(&mut record.stage, to.clone());
         *self.stats.of_stage(&from) -= 1;
         *self.stats.of_stage(&to) += 1;
-        self.tally.moved(&from, &to);
+        self.queue_metrics.moved(&from, &to);
         // Whoever is sent back at once was not decided upon.
         let is_put_off = matches!(to, Stage::Active | Stage::Backoff | Stage::Throttled);
         if self.trying.as_ref() == Some(uid) && !is_put_off {
-            self.tally.tried(self.now, record);
+            self.queue_metrics.tried(self.now, record);
         }
         let order = record.order;
         let pod = record.pod.clone();

@@ -1,4 +1,4 @@
-//! Plain counters, and who is where.
+//! Plain counters, and how many Pods are in each stage.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,10 +11,10 @@ pub struct Stats {
     pub attempts_unschedulable: u64,
     pub attempts_error: u64,
     pub quarantined: u64,
-    /// Attempts that ended in sending others away, and how many those were.
+    /// Attempts that ended in a preemption, and how many victims those had.
     pub preemptions: u64,
     pub preemption_victims: u64,
-    /// Pods that no event had woken. Not 0: an event was lost, or misjudged.
+    /// Pods that were woken by the sweep and by no event. Not 0: an event was lost, or misjudged.
     pub woken_by_sweep: u64,
     pub reports_dropped: u64,
     pub nodes: usize,

@@ -132,7 +132,7 @@ pub(crate) fn tampered(alarm: &Alarm) -> EventBody {
     .event()
 }
 
-pub(crate) fn in_vain(notice: &crate::tampering::Notice) -> EventBody {
+pub(crate) fn without_effect(notice: &crate::tampering::Notice) -> EventBody {
     event(&notice.pod, &notice.uid, "Warning", NO_EFFECT_REASON.into(), notice.message)
 }
 

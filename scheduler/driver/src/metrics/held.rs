@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use engine::{Cause, Census};
+use engine::{Cause, PendingSummary};
 use model::{Instant, ObjectKind, ObjectRef};
 use parking_lot::Mutex;
 use prometheus::{GaugeVec, IntGauge, IntGaugeVec};
@@ -65,27 +65,32 @@ impl HeldPods {
     }
 
     /// `None`: another replica leads.
-    pub fn publish(&self, census: Option<&Census>, unschedulable: &IntGaugeVec, clock: &Clock) {
-        let nobody = Census::default();
-        let census = census.unwrap_or(&nobody);
+    pub fn publish(
+        &self,
+        summary: Option<&PendingSummary>,
+        unschedulable: &IntGaugeVec,
+        clock: &Clock,
+    ) {
+        let nobody = PendingSummary::default();
+        let summary = summary.unwrap_or(&nobody);
         for why in Cause::LABELS {
             let at = |since: &Instant| Since::At(clock.deadline(*since));
-            self.oldest.set(why, census.oldest.get(why).map_or(Since::Nothing, at));
+            self.oldest.set(why, summary.oldest.get(why).map_or(Since::Nothing, at));
         }
         let mut shown = self.shown.lock();
-        let rows = census
+        let rows = summary
             .by_plugin
             .iter()
             .map(|((plugin, profile), pods)| ([plugin.clone(), profile.to_string()], gauge(*pods)));
         shown.unschedulable = show(unschedulable, rows, &shown.unschedulable);
-        let listed = census.held.iter().take(ROWS_MAX);
+        let listed = summary.held.iter().take(ROWS_MAX);
         let rows = listed.map(|((object, why), pods)| {
             let [namespace, kind, name] = names(object);
             ([namespace, kind, name, why.clone()], gauge(*pods))
         });
         shown.held = show(&self.held, rows, &shown.held);
-        self.unlisted.set(gauge(census.held.values().skip(ROWS_MAX).sum()));
-        let rows: Vec<_> = census.stranded_cpu_milli.iter().take(ROWS_MAX).collect();
+        self.unlisted.set(gauge(summary.held.values().skip(ROWS_MAX).sum()));
+        let rows: Vec<_> = summary.stranded_cpu_milli.iter().take(ROWS_MAX).collect();
         let now: BTreeSet<[String; 3]> = rows.iter().map(|(object, _)| names(object)).collect();
         for gone in shown.stranded.difference(&now) {
             let _ = self.stranded.remove_label_values(gone);
@@ -130,9 +135,9 @@ mod tests {
 
     use super::*;
 
-    fn held_for(name: &str) -> Census {
+    fn held_for(name: &str) -> PendingSummary {
         let object = ObjectRef { kind: ObjectKind::Corridor, key: ObjectKey::new("a", name) };
-        Census {
+        PendingSummary {
             held: [((object.clone(), "Short".to_owned()), 2)].into(),
             oldest: [("Short".to_owned(), Instant::START)].into(),
             stranded_cpu_milli: [(object, 1_500)].into(),

@@ -1,6 +1,6 @@
 //! Who waits where, under kube-scheduler's names.
 
-use engine::{Queue, QueuedBy, Stats, Tally};
+use engine::{Queue, QueueMetrics, QueuedBy, Stats};
 use prometheus::{IntCounter, IntGauge, IntGaugeVec};
 
 use super::make::{Made, Maker, gauge, raise_to};
@@ -51,7 +51,7 @@ impl Queues {
     }
 
     /// Who waits, only the leader says: sums over replicas would count each Pod twice.
-    pub fn publish(&self, stats: &Stats, tally: &Tally, leads: bool) {
+    pub fn publish(&self, stats: &Stats, queue_metrics: &QueueMetrics, leads: bool) {
         let queues = [
             stats.active,
             stats.backoff,
@@ -65,7 +65,7 @@ impl Queues {
             cache.set(gauge(known));
         }
         for (queue, event, counter) in &self.incoming {
-            raise_to(counter, tally.queued(*queue, *event));
+            raise_to(counter, queue_metrics.queued(*queue, *event));
         }
     }
 }

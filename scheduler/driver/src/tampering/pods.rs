@@ -51,7 +51,7 @@ pub(crate) struct PodGuard {
 enum Found {
     Tampering(Tampering, &'static str),
     /// The tenant has changed what is his own, in vain.
-    InVain(&'static str),
+    WithoutEffect(&'static str),
 }
 
 impl PodGuard {
@@ -111,7 +111,7 @@ impl PodGuard {
         let counts = !known.is_forged;
         let (kind, message) = match found {
             None => return counts,
-            Some(Found::InVain(message)) => {
+            Some(Found::WithoutEffect(message)) => {
                 known.told = known.told.saturating_add(1);
                 if known.told > TAMPERINGS_TOLD_MAX {
                     return counts;
@@ -159,7 +159,7 @@ impl Known {
         let is_led = self.bound_with.is_some_and(|it| it.leader == results.leader);
         if is_granted && is_led {
             let is_new = before.is_some_and(|it| it.asked != results.asked);
-            return is_new.then_some(Found::InVain(REFERENCES_CHANGED));
+            return is_new.then_some(Found::WithoutEffect(REFERENCES_CHANGED));
         }
         if is_granted {
             return Some(Found::Tampering(

@@ -197,7 +197,7 @@ impl Engine {
         let rejection = self.pre_filter(record.order, &record.pod.spec).err();
         if let (Some(rejection), Some(record)) = (rejection, self.pods.get_mut(uid)) {
             record.rejection = Some(Box::new(Rejection::Object(rejection)));
-            record.tries.rejected(self.now, record.rejection.as_deref());
+            record.attempts.rejected(self.now, record.rejection.as_deref());
         }
     }
 }

@@ -7,9 +7,9 @@ use model::{Assignment, Pod, PodUid};
 use crate::engine::Engine;
 use crate::ledger::Reservation;
 use crate::queue::Order;
+use crate::queue_metrics::AttemptHistory;
 use crate::record::{Record, Stage};
 use crate::reports::ReportState;
-use crate::tally::Tries;
 
 impl Engine {
     pub(super) fn pod_seen(&mut self, pod: Pod) {
@@ -17,7 +17,7 @@ impl Engine {
         if self.pods.get(&pod.uid).is_some_and(|known| known.pod.key != pod.key) {
             return;
         }
-        self.reopen(&pod.uid);
+        self.readmit(&pod.uid);
         let named = self.pods.named(&pod.key).map(|record| &record.pod.uid);
         if let Some(earlier) = named.filter(|uid| **uid != pod.uid).cloned() {
             self.pod_gone(&earlier);
@@ -61,7 +61,7 @@ impl Engine {
             woken_as: None,
             rejection: None,
             report: ReportState::default(),
-            tries: Tries::default(),
+            attempts: AttemptHistory::default(),
             prepared: None,
         };
         *self.stats.of_stage(&record.stage) += 1;
@@ -183,7 +183,7 @@ impl Engine {
     }
 
     pub(super) fn pod_gone(&mut self, uid: &PodUid) {
-        self.reopen(uid);
+        self.readmit(uid);
         self.foreign_gone(uid);
         self.evictions.forget(uid);
         self.leave_for_good(uid, Stage::Finished);

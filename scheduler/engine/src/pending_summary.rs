@@ -1,4 +1,4 @@
-//! Who waits for what, counted over all Pods. It takes a look at each of them, so it is not for every turn.
+//! What waiting Pods wait for, counted over all of them. That takes a look at every Pod, so it is not done at every turn.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ const GATES: &str = "SchedulingGates";
 const CORRIDOR: &str = "Corridor";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Census {
+pub struct PendingSummary {
     /// Pods that wait because of a plugin, by its name and the Pods' profile. One that waits because of two counts
     /// for both.
     pub by_plugin: BTreeMap<(String, Arc<str>), usize>,
@@ -23,33 +23,33 @@ pub struct Census {
     pub held: BTreeMap<(ObjectRef, String), usize>,
     /// Since when the first of those is held for that reason.
     pub oldest: BTreeMap<String, Instant>,
-    /// CPU in thousandths that Pods ask for who lack nothing but this object, and no more than is free on all Nodes.
+    /// CPU in thousandths that Pods request which lack nothing but this object, and no more than is free on all Nodes.
     pub stranded_cpu_milli: BTreeMap<ObjectRef, i64>,
 }
 
 impl Engine {
-    pub fn census(&self) -> Census {
-        let mut census = Census::default();
+    pub fn pending_summary(&self) -> PendingSummary {
+        let mut summary = PendingSummary::default();
         let stats = self.stats();
         if stats.parked + stats.in_queue + stats.blocked + stats.gated == 0 {
-            return census;
+            return summary;
         }
         for record in self.pods.values() {
-            self.count_in(&mut census, record);
+            self.count_in(&mut summary, record);
         }
-        if !census.stranded_cpu_milli.is_empty() {
+        if !summary.stranded_cpu_milli.is_empty() {
             let free = self.free_cpu_milli();
-            for stranded in census.stranded_cpu_milli.values_mut() {
+            for stranded in summary.stranded_cpu_milli.values_mut() {
                 *stranded = free.min(*stranded);
             }
         }
-        census
+        summary
     }
 
-    fn count_in(&self, census: &mut Census, record: &Record) {
+    fn count_in(&self, summary: &mut PendingSummary, record: &Record) {
         let profile = &record.pod.spec.profile;
         let mut blame = |plugin: String| {
-            *census.by_plugin.entry((plugin, profile.clone())).or_default() += 1;
+            *summary.by_plugin.entry((plugin, profile.clone())).or_default() += 1;
         };
         match (&record.stage, record.rejection.as_deref()) {
             (Stage::Gated, _) if matches!(record.pod.assignment, Assignment::Gated { .. }) => {
@@ -69,14 +69,14 @@ impl Engine {
             ) => {
                 blame(CORRIDOR.to_owned());
                 let why = rejection.cause.label().to_owned();
-                *census.held.entry((ObjectRef::clone(object), why.clone())).or_default() += 1;
-                let since = record.tries.held.as_ref().map_or(record.first_seen, |held| held.1);
-                let oldest = census.oldest.entry(why).or_insert(since);
+                *summary.held.entry((ObjectRef::clone(object), why.clone())).or_default() += 1;
+                let since = record.attempts.held.as_ref().map_or(record.first_seen, |held| held.1);
+                let oldest = summary.oldest.entry(why).or_insert(since);
                 *oldest = since.min(*oldest);
                 if self.lacks_only(record, object) {
                     let asked = record.pod.spec.scheduling.requests.asked.cpu_milli;
                     let stranded =
-                        census.stranded_cpu_milli.entry(ObjectRef::clone(object)).or_default();
+                        summary.stranded_cpu_milli.entry(ObjectRef::clone(object)).or_default();
                     *stranded = stranded.saturating_add(asked);
                 }
             }

@@ -9,26 +9,26 @@ use model::{Instant, ObjectKind, ObjectUid};
 use crate::clock::age;
 use crate::followed::Noted;
 
-/// Whoever is not Ready by then is counted as one that never was.
+/// An object that is not Ready by then is counted as late.
 const READY_WITHIN: Duration = Duration::from_mins(1);
 /// A creationTimestamp is cut to a whole second.
 const CREATION_PRECISION: Duration = Duration::from_secs(1);
 
 /// An object that has become Ready, or has not in time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Birth {
+pub(crate) struct ReadySample {
     pub kind: ObjectKind,
     pub took: Duration,
 }
 
 /// Objects that are younger than a minute and were not Ready yet. They leave by then at the latest.
 #[derive(Debug, Default)]
-pub(crate) struct Births {
+pub(crate) struct TimeToReady {
     /// Since when, on our own clock: the wall clock may step.
     unready: BTreeMap<ObjectUid, (ObjectKind, Instant)>,
 }
 
-impl Births {
+impl TimeToReady {
     pub fn sees(
         &mut self,
         kind: ObjectKind,
@@ -36,10 +36,10 @@ impl Births {
         created: Option<Timestamp>,
         is_ready: bool,
         now: Instant,
-    ) -> Option<Birth> {
+    ) -> Option<ReadySample> {
         if is_ready {
             let (kind, created) = self.unready.remove(uid)?;
-            return Some(Birth { kind, took: now.saturating_since(created) });
+            return Some(ReadySample { kind, took: now.saturating_since(created) });
         }
         let old = age(created?).saturating_sub(CREATION_PRECISION);
         if old < READY_WITHIN && !self.unready.contains_key(uid) {
@@ -54,18 +54,22 @@ impl Births {
     }
 
     /// Those whose time is over, each once, but for those that their owner keeps from being Ready.
-    pub fn overdue(&mut self, now: Instant, is_refused: impl Fn(&ObjectUid) -> bool) -> Vec<Birth> {
+    pub fn overdue(
+        &mut self,
+        now: Instant,
+        is_refused: impl Fn(&ObjectUid) -> bool,
+    ) -> Vec<ReadySample> {
         let is_over = |since: Instant| now.saturating_since(since) > READY_WITHIN;
         let over = self.unready.extract_if(.., |_, (_, since)| is_over(*since));
         over.filter(|(uid, _)| !is_refused(uid))
-            .map(|(_, (kind, since))| Birth { kind, took: now.saturating_since(since) })
+            .map(|(_, (kind, since))| ReadySample { kind, took: now.saturating_since(since) })
             .collect()
     }
 }
 
 impl Noted {
     /// How long an object takes to be Ready is not the site's matter once its owner has refused it.
-    pub(crate) fn birth(
+    pub(crate) fn note_readiness(
         &mut self,
         kind: ObjectKind,
         uid: &ObjectUid,
@@ -73,9 +77,10 @@ impl Noted {
         is_ready: bool,
     ) {
         if self.witness.was_refused(uid.as_str()) {
-            self.births.forget(uid);
+            self.time_to_ready.forget(uid);
         } else {
-            self.born.extend(self.births.sees(kind, uid, created, is_ready, self.now));
+            self.became_ready
+                .extend(self.time_to_ready.sees(kind, uid, created, is_ready, self.now));
         }
     }
 }
@@ -90,58 +95,69 @@ mod tests {
 
     const START: Instant = Instant::from_start(Duration::from_secs(1_000));
 
-    fn sees(births: &mut Births, is_ready: bool, after: u64) -> Option<Birth> {
+    fn sees(time_to_ready: &mut TimeToReady, is_ready: bool, after: u64) -> Option<ReadySample> {
         let now = START + Duration::from_secs(after);
-        births.sees(ObjectKind::Corridor, &"u".into(), Some(wall_clock()), is_ready, now)
+        time_to_ready.sees(ObjectKind::Corridor, &"u".into(), Some(wall_clock()), is_ready, now)
     }
 
     fn seen(noted: &mut Noted, object: serde_json::Value) {
         serde_json::from_value::<WireCorridor>(object).unwrap().seen(noted);
     }
 
-    fn nobody(_: &ObjectUid) -> bool {
+    fn none_refused(_: &ObjectUid) -> bool {
         false
     }
 
     #[test]
     fn the_first_ready_counts_from_the_creation() {
-        let mut births = Births::default();
-        assert_eq!(sees(&mut births, false, 0), None);
-        assert_eq!(sees(&mut births, false, 1), None);
+        let mut time_to_ready = TimeToReady::default();
+        assert_eq!(sees(&mut time_to_ready, false, 0), None);
+        assert_eq!(sees(&mut time_to_ready, false, 1), None);
         let took = Duration::from_secs(3);
-        assert_eq!(sees(&mut births, true, 3), Some(Birth { kind: ObjectKind::Corridor, took }));
-        assert_eq!(sees(&mut births, true, 4), None, "once");
+        assert_eq!(
+            sees(&mut time_to_ready, true, 3),
+            Some(ReadySample { kind: ObjectKind::Corridor, took })
+        );
+        assert_eq!(sees(&mut time_to_ready, true, 4), None, "once");
     }
 
     #[test]
     fn one_that_is_late_counts_once_and_above_a_minute() {
-        let mut births = Births::default();
-        sees(&mut births, false, 0);
-        assert_eq!(births.overdue(START + Duration::from_mins(1), nobody), []);
-        let late = births.overdue(START + Duration::from_secs(61), nobody);
+        let mut time_to_ready = TimeToReady::default();
+        sees(&mut time_to_ready, false, 0);
+        assert_eq!(time_to_ready.overdue(START + Duration::from_mins(1), none_refused), []);
+        let late = time_to_ready.overdue(START + Duration::from_secs(61), none_refused);
         assert!(late.len() == 1 && late[0].took > READY_WITHIN);
-        assert_eq!(births.overdue(START + Duration::from_secs(99), nobody), []);
-        assert_eq!(sees(&mut births, true, 99), None);
+        assert_eq!(time_to_ready.overdue(START + Duration::from_secs(99), none_refused), []);
+        assert_eq!(sees(&mut time_to_ready, true, 99), None);
     }
 
     #[test]
     fn what_was_there_before_us_is_not_counted() {
-        let mut births = Births::default();
-        assert_eq!(sees(&mut births, true, 0), None);
+        let mut time_to_ready = TimeToReady::default();
+        assert_eq!(sees(&mut time_to_ready, true, 0), None);
         let long_ago = wall_clock() - jiff::SignedDuration::from_mins(5);
-        let seen = births.sees(ObjectKind::Corridor, &"o".into(), Some(long_ago), false, START);
-        assert!(seen.is_none() && births.unready.is_empty());
-        sees(&mut births, false, 0);
-        births.forget(&"u".into());
-        assert_eq!(births.overdue(START + Duration::from_mins(9), nobody), []);
+        let seen =
+            time_to_ready.sees(ObjectKind::Corridor, &"o".into(), Some(long_ago), false, START);
+        assert!(seen.is_none() && time_to_ready.unready.is_empty());
+        sees(&mut time_to_ready, false, 0);
+        time_to_ready.forget(&"u".into());
+        assert_eq!(time_to_ready.overdue(START + Duration::from_mins(9), none_refused), []);
     }
 
     #[test]
-    fn who_is_refused_by_its_own_tenant_is_not_counted_as_slow() {
-        let mut births = Births::default();
-        sees(&mut births, false, 0);
-        assert_eq!(births.overdue(START + Duration::from_mins(9), |uid| *uid == "u".into()), []);
-        assert_eq!(births.overdue(START + Duration::from_mins(9), nobody), [], "nor later");
+    fn an_object_refused_by_its_own_tenant_is_not_counted_as_late() {
+        let mut time_to_ready = TimeToReady::default();
+        sees(&mut time_to_ready, false, 0);
+        assert_eq!(
+            time_to_ready.overdue(START + Duration::from_mins(9), |uid| *uid == "u".into()),
+            []
+        );
+        assert_eq!(
+            time_to_ready.overdue(START + Duration::from_mins(9), none_refused),
+            [],
+            "nor later"
+        );
     }
 
     #[test]
@@ -162,6 +178,11 @@ mod tests {
             seen(noted, corridor(uid, "Failed"));
             seen(noted, corridor(uid, "Ready"));
         }
-        assert_eq!(noted.born.len(), 1, "its owner took his time: {:?}", noted.born);
+        assert_eq!(
+            noted.became_ready.len(),
+            1,
+            "its owner took his time: {:?}",
+            noted.became_ready
+        );
     }
 }

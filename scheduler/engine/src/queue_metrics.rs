@@ -1,5 +1,5 @@
-//! What is counted of attempts and queues, for whoever shows it. How long things took, the driver measures: there is
-//! no clock here.
+//! Counters of attempts and queues, as kube-scheduler has them. Durations are measured by the driver: the engine has no
+//! clock.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,35 +14,35 @@ use crate::event::Event;
 use crate::record::{Record, Stage};
 use crate::rejection::Rejection;
 
-/// Attempts that placed nobody, and who came into which queue.
+/// Attempts that placed no Pod, and what brought Pods into each queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tally {
+pub struct QueueMetrics {
     /// By profile.
-    in_vain: BTreeMap<Arc<str>, InVain>,
-    /// Attempts after which sending others away would not have helped either.
-    pub preemptions_in_vain: u64,
+    failed_attempts: BTreeMap<Arc<str>, FailedAttempts>,
+    /// Attempts after which preemption would not have helped either.
+    pub failed_preemptions: u64,
     queued: [[u64; QueuedBy::ALL.len()]; Queue::ALL.len()],
-    /// What is going on.
+    /// What is being handled now.
     now: QueuedBy,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InVain {
+pub struct FailedAttempts {
     pub unschedulable: u64,
     /// The Pod's rules could not be applied.
     pub failed: u64,
 }
 
-/// What was tried for one Pod.
+/// The attempts for one Pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tries {
+pub struct AttemptHistory {
     pub count: u32,
     pub first: Option<Instant>,
     /// Why an object held it the last time, and since when for that.
     pub held: Option<Box<(Cow<'static, str>, Instant)>>,
 }
 
-impl Tries {
+impl AttemptHistory {
     pub(crate) fn rejected(&mut self, now: Instant, rejection: Option<&Rejection>) {
         let Some(Rejection::Object(rejection)) = rejection else {
             self.held = None;
@@ -150,10 +150,10 @@ impl QueuedBy {
     }
 }
 
-impl Tally {
+impl QueueMetrics {
     /// By profile.
-    pub fn in_vain(&self) -> impl Iterator<Item = (&Arc<str>, InVain)> {
-        self.in_vain.iter().map(|(profile, counts)| (profile, *counts))
+    pub fn failed_attempts(&self) -> impl Iterator<Item = (&Arc<str>, FailedAttempts)> {
+        self.failed_attempts.iter().map(|(profile, counts)| (profile, *counts))
     }
 
     pub fn queued(&self, queue: Queue, by: QueuedBy) -> u64 {
@@ -175,15 +175,15 @@ impl Tally {
 
     /// An attempt is over: the Pod is decided, or was rejected.
     pub(crate) fn tried(&mut self, now: Instant, record: &mut Record) {
-        let tries = &mut record.tries;
-        tries.count = tries.count.saturating_add(1);
-        tries.first.get_or_insert(now);
-        tries.rejected(now, record.rejection.as_deref());
+        let attempts = &mut record.attempts;
+        attempts.count = attempts.count.saturating_add(1);
+        attempts.first.get_or_insert(now);
+        attempts.rejected(now, record.rejection.as_deref());
         let Some(rejection) = record.rejection.as_deref() else { return };
-        if !self.in_vain.contains_key(&record.pod.spec.profile) {
-            self.in_vain.insert(record.pod.spec.profile.clone(), InVain::default());
+        if !self.failed_attempts.contains_key(&record.pod.spec.profile) {
+            self.failed_attempts.insert(record.pod.spec.profile.clone(), FailedAttempts::default());
         }
-        if let Some(counts) = self.in_vain.get_mut(&record.pod.spec.profile) {
+        if let Some(counts) = self.failed_attempts.get_mut(&record.pod.spec.profile) {
             match rejection {
                 Rejection::Failed(_) | Rejection::Binding(_) | Rejection::Quarantined => {
                     counts.failed += 1;
@@ -194,25 +194,25 @@ impl Tally {
             }
         }
         if matches!(rejection, Rejection::Nodes(nodes) if nodes.preemption.is_some()) {
-            self.preemptions_in_vain += 1;
+            self.failed_preemptions += 1;
         }
     }
 }
 
 impl Engine {
     /// What was counted of attempts and queues.
-    pub fn tally(&self) -> &Tally {
-        &self.tally
+    pub fn queue_metrics(&self) -> &QueueMetrics {
+        &self.queue_metrics
     }
 
     /// What was tried for the Pod so far; `None` if it is not known.
-    pub fn tries(&self, pod: &PodUid) -> Option<&Tries> {
-        self.pods.get(pod).map(|record| &record.tries)
+    pub fn attempts(&self, pod: &PodUid) -> Option<&AttemptHistory> {
+        self.pods.get(pod).map(|record| &record.attempts)
     }
 
     /// Whether the Pod is on a Node, or on its way there, because it was decided here.
     pub fn has_placed(&self, pod: &PodUid) -> bool {
-        self.pods.get(pod).is_some_and(|it| it.tries.count > 0 && it.reservation.is_some())
+        self.pods.get(pod).is_some_and(|it| it.attempts.count > 0 && it.reservation.is_some())
     }
 
     /// What Pods come into queues by, because of this event.

@@ -40,7 +40,7 @@ const OF_THE_POD: [&str; 12] = [
 const OTHER: &str = "other";
 
 /// Every value of the label `reason`.
-pub(crate) const TURNED_AWAY_REASONS: [&str; 21] = {
+pub(crate) const KUBELET_REJECTION_REASONS: [&str; 21] = {
     let mut all = [OTHER; 21];
     let mut at = 0;
     while at < OF_THE_NODE.len() {
@@ -56,7 +56,7 @@ pub(crate) const TURNED_AWAY_REASONS: [&str; 21] = {
 
 /// Why a kubelet rejected a Pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TurnedAway {
+pub(crate) struct KubeletRejection {
     /// One of [`TURNED_AWAY_REASONS`].
     pub reason: &'static str,
     /// It would reject others, too.
@@ -64,7 +64,7 @@ pub(crate) struct TurnedAway {
 }
 
 /// `None`: the Pod was not rejected. What ran and failed, was evicted later or preempted is none of these.
-pub(crate) fn turned_away(status: &WirePodStatus) -> Option<TurnedAway> {
+pub(crate) fn kubelet_rejection(status: &WirePodStatus) -> Option<KubeletRejection> {
     let is_rejected = status.message.starts_with(REJECTED)
         || status.reason.starts_with("OutOf")
         || status.reason == "UnexpectedAdmissionError";
@@ -73,13 +73,13 @@ pub(crate) fn turned_away(status: &WirePodStatus) -> Option<TurnedAway> {
     }
     let known = |list: &[&'static str]| list.iter().copied().find(|it| *it == status.reason);
     if let Some(reason) = known(&OF_THE_NODE) {
-        return Some(TurnedAway { reason, is_of_the_node: true });
+        return Some(KubeletRejection { reason, is_of_the_node: true });
     }
     if status.reason.starts_with("OutOf") {
-        return Some(TurnedAway { reason: OTHER_RESOURCES, is_of_the_node: true });
+        return Some(KubeletRejection { reason: OTHER_RESOURCES, is_of_the_node: true });
     }
     let reason = known(&OF_THE_POD).unwrap_or(OTHER);
-    Some(TurnedAway { reason, is_of_the_node: false })
+    Some(KubeletRejection { reason, is_of_the_node: false })
 }
 
 #[cfg(test)]
@@ -93,7 +93,7 @@ mod tests {
             message: message.into(),
             ..WirePodStatus::default()
         };
-        turned_away(&status).map(|it| (it.reason, it.is_of_the_node))
+        kubelet_rejection(&status).map(|it| (it.reason, it.is_of_the_node))
     }
 
     #[test]
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn every_reason_is_in_the_list_once() {
-        let mut all = TURNED_AWAY_REASONS.to_vec();
+        let mut all = KUBELET_REJECTION_REASONS.to_vec();
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), OF_THE_NODE.len() + OF_THE_POD.len() + 1);
