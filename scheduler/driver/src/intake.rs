@@ -1,4 +1,4 @@
-//! What comes in, made into the engine's events.
+//! Translates the inputs of the loop into the engine's events.
 
 use engine::{Bind, BindRefusal, BindRefusalCause, Event, WatchedKind};
 use model::PodUid;
@@ -11,14 +11,14 @@ use crate::health::KindState;
 use crate::metrics::Took;
 use crate::run::{Driver, Input};
 use crate::translate;
-use crate::watch::{News, Unreadable, WatchNews};
+use crate::watch::{AnyWatchEvent, Unreadable, WatchEvent};
 use crate::wire::WirePod;
 
 impl Driver {
     pub(crate) fn take(&mut self, input: Input) {
         self.noted.now = self.clock.now();
         match input {
-            Input::Watch(news) => self.take_news(news),
+            Input::Watch(event) => self.take_watch_event(event),
             Input::BindUnclear(uid) => {
                 self.slots.unclear_bind(&uid);
                 self.handle(Event::BindUnclear(uid));
@@ -47,7 +47,7 @@ impl Driver {
             Outcome::Bound => {
                 metrics.bound(profile, took, self.noted.now, self.engine.attempts(&bind.uid));
             }
-            // Another replica finds out what became of it.
+            // Another replica determines the outcome.
             Outcome::TermEnded => {}
             Outcome::Gone | Outcome::Refused { .. } | Outcome::Fenced { .. } => {
                 metrics.not_bound(profile, took);
@@ -58,7 +58,7 @@ impl Driver {
         }
         match outcome {
             Outcome::Bound => self.handle(Event::BindDone(bind.uid)),
-            // That it is gone, the watch tells.
+            // The watch shows that it is gone.
             Outcome::Gone => {
                 self.refused(bind, BindRefusalCause::Obsolete, "the Pod is gone".to_owned());
             }
@@ -70,7 +70,7 @@ impl Driver {
                 };
                 self.refused(bind, cause, message);
             }
-            // Not the Pod's fault: whether another leads now, the election finds out.
+            // Not the Pod's fault: the election checks whether another replica leads now.
             Outcome::Fenced { message } => {
                 self.tenure.doubt();
                 self.refused(bind, BindRefusalCause::Obsolete, message);
@@ -107,42 +107,42 @@ impl Driver {
 
     /// A Pod from the reply to a call of ours.
     fn take_reply(&mut self, wire: &WirePod) -> Option<model::Pod> {
-        let news = self.trackers.of(WatchedKind::Pods).replied(&wire.metadata);
+        let event = self.trackers.of(WatchedKind::Pods).replied(&wire.metadata);
         let mut pod = self.noted.pod(wire)?;
         self.trackers.of(WatchedKind::Pods).lend_names(&mut pod);
-        if news {
+        if event {
             self.handle(Event::PodSeen(pod.clone()));
         }
         Some(pod)
     }
 
-    fn take_news(&mut self, news: WatchNews) {
-        match news {
-            WatchNews::Pod(news) => {
+    fn take_watch_event(&mut self, event: AnyWatchEvent) {
+        match event {
+            AnyWatchEvent::Pod(event) => {
                 if let Some(shadow) = &mut self.shadow {
-                    shadow.follow(&self.engine, &news);
+                    shadow.follow(&self.engine, &event);
                 }
-                if let News::Seen(pod) = &news {
+                if let WatchEvent::Seen(pod) = &event {
                     self.note_kubelet_rejection(pod);
                 }
-                self.take_kind(without_completed(news));
+                self.take_kind(completed_as_gone(event));
             }
-            WatchNews::Node(news) => self.take_kind(news),
-            WatchNews::Corridor(news) => self.take_kind(news),
-            WatchNews::Bundle(news) => self.take_kind(news),
-            WatchNews::Policy(news) => self.take_kind(news),
-            WatchNews::Namespace(news) => self.take_kind(news),
-            WatchNews::Lease(news) => self.take_kind(news),
-            WatchNews::Budget(news) => self.take_kind(news),
-            WatchNews::Service(news) => self.take_kind(news),
-            WatchNews::ReplicationController(news) => self.take_kind(news),
-            WatchNews::ReplicaSet(news) => self.take_kind(news),
-            WatchNews::StatefulSet(news) => self.take_kind(news),
-            WatchNews::DeviceClass(news) => self.take_kind(news),
+            AnyWatchEvent::Node(event) => self.take_kind(event),
+            AnyWatchEvent::Corridor(event) => self.take_kind(event),
+            AnyWatchEvent::Bundle(event) => self.take_kind(event),
+            AnyWatchEvent::Policy(event) => self.take_kind(event),
+            AnyWatchEvent::Namespace(event) => self.take_kind(event),
+            AnyWatchEvent::Lease(event) => self.take_kind(event),
+            AnyWatchEvent::Budget(event) => self.take_kind(event),
+            AnyWatchEvent::Service(event) => self.take_kind(event),
+            AnyWatchEvent::ReplicationController(event) => self.take_kind(event),
+            AnyWatchEvent::ReplicaSet(event) => self.take_kind(event),
+            AnyWatchEvent::StatefulSet(event) => self.take_kind(event),
+            AnyWatchEvent::DeviceClass(event) => self.take_kind(event),
         }
     }
 
-    /// Before the sight of its end: then the engine knows no more where it was.
+    /// To be called before the Pod is shown as ended: after that, the engine has forgotten its Node.
     fn note_kubelet_rejection(&mut self, wire: &WirePod) {
         let Some(rejection) = translate::kubelet_rejection(&wire.status) else { return };
         let uid = PodUid::new(wire.metadata.uid.as_deref().unwrap_or_default());
@@ -164,15 +164,15 @@ impl Driver {
         }
     }
 
-    fn take_kind<K: Followed>(&mut self, news: News<K>) {
-        match news {
-            News::ListBegins => self.trackers.of(K::KIND).begin_list(),
-            News::Seen(wire) => {
+    fn take_kind<K: Followed>(&mut self, event: WatchEvent<K>) {
+        match event {
+            WatchEvent::ListBegins => self.trackers.of(K::KIND).begin_list(),
+            WatchEvent::Seen(wire) => {
                 self.count(K::KIND);
-                let (is_news, replaced) = self.trackers.of(K::KIND).seen(wire.meta());
+                let (is_new, replaced) = self.trackers.of(K::KIND).seen(wire.meta());
                 let replaced = replaced.and_then(|gone| K::replaced(gone, &mut self.noted));
                 self.handle_some(replaced);
-                if is_news {
+                if is_new {
                     let mut seen = wire.seen(&mut self.noted);
                     if let Some(Event::PodSeen(pod)) = &mut seen {
                         self.trackers.of(K::KIND).lend_names(pod);
@@ -181,28 +181,28 @@ impl Driver {
                     self.note_tampering();
                 }
             }
-            News::Gone(wire) => {
+            WatchEvent::Gone(wire) => {
                 let gone = self.trackers.of(K::KIND).gone(wire.meta());
                 let gone = gone.and_then(|gone| K::gone(gone, &mut self.noted));
                 self.handle_some(gone);
             }
-            News::Unreadable(left) => self.take_unreadable::<K>(&left),
-            News::UnreadableGone(left) => {
+            WatchEvent::Unreadable(left) => self.take_unreadable::<K>(&left),
+            WatchEvent::UnreadableGone(left) => {
                 let gone = self.trackers.of(K::KIND).gone(&left.metadata);
                 let gone = gone.and_then(|gone| K::gone(gone, &mut self.noted));
                 self.handle_some(gone);
             }
-            News::ListEnds => {
+            WatchEvent::ListEnds => {
                 self.end_list::<K>();
                 self.synced(K::KIND);
             }
-            News::Absent if K::MAY_BE_ABSENT => {
+            WatchEvent::Absent if K::MAY_BE_ABSENT => {
                 // What was known of it went with its CRD.
                 self.trackers.of(K::KIND).begin_list();
                 self.end_list::<K>();
                 self.absent(K::KIND);
             }
-            News::Absent | News::Failed => self.count_failure(K::KIND),
+            WatchEvent::Absent | WatchEvent::Failed => self.count_failure(K::KIND),
         }
     }
 
@@ -268,9 +268,9 @@ impl Driver {
 }
 
 /// A Pod that has completed is as good as gone: it uses nothing, and is not kept until it is deleted.
-fn without_completed(news: News<WirePod>) -> News<WirePod> {
-    match news {
-        News::Seen(pod) if pod.is_completed() => News::Gone(pod),
-        news => news,
+fn completed_as_gone(event: WatchEvent<WirePod>) -> WatchEvent<WirePod> {
+    match event {
+        WatchEvent::Seen(pod) if pod.is_completed() => WatchEvent::Gone(pod),
+        event => event,
     }
 }

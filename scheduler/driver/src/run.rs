@@ -1,4 +1,4 @@
-//! The one loop: news | timer | outcome → engine → calls.
+//! The one loop: watch event | timer | outcome → engine → calls.
 
 use std::fmt;
 use std::future::Future;
@@ -32,10 +32,10 @@ use crate::served::Served;
 use crate::shadow::Shadow;
 use crate::slots::{Slots, WriteId};
 use crate::tracker::Trackers;
-use crate::watch::{self, Reading, WatchNews};
+use crate::watch::{self, AnyWatchEvent, Reading};
 use crate::wire::WirePod;
 
-/// News and outcomes on their way to the loop. A full channel slows the watches down; the API
+/// Watch events and outcomes on their way to the loop. A full channel slows the watches down; the API
 /// server buffers for them.
 const INPUTS_MAX: usize = 1024;
 /// Inputs taken before decisions are made from them.
@@ -45,10 +45,10 @@ const ATTEMPTS_PER_POLL: u32 = 64;
 /// At most this long after SIGTERM: longer than one call, shorter than the kubelet's patience.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
 
-/// Something that happened outside.
+/// An input of the loop: a watch event, or the outcome of a call.
 #[derive(Debug)]
 pub(crate) enum Input {
-    Watch(WatchNews),
+    Watch(AnyWatchEvent),
     BindUnclear(PodUid),
     BindEnded {
         report: Box<BindReport>,
@@ -79,9 +79,9 @@ pub(crate) enum Input {
     },
 }
 
-impl From<WatchNews> for Input {
-    fn from(news: WatchNews) -> Self {
-        Self::Watch(news)
+impl From<AnyWatchEvent> for Input {
+    fn from(event: AnyWatchEvent) -> Self {
+        Self::Watch(event)
     }
 }
 

@@ -16,7 +16,7 @@ pub use self::book::ShadowBook;
 use self::verdict::{Theirs, judge};
 use crate::served::Served;
 use crate::translate;
-use crate::watch::News;
+use crate::watch::WatchEvent;
 use crate::wire::WirePod;
 
 /// Pods that wait for the other scheduler are remembered, up to so many; those beyond are not compared.
@@ -43,10 +43,10 @@ impl Shadow {
     }
 
     /// Before the engine hears of it.
-    pub(crate) fn follow(&mut self, engine: &Engine, news: &News<WirePod>) {
-        match news {
-            News::Seen(wire) => self.sees(engine, wire),
-            News::Gone(wire) => {
+    pub(crate) fn follow(&mut self, engine: &Engine, event: &WatchEvent<WirePod>) {
+        match event {
+            WatchEvent::Seen(wire) => self.sees(engine, wire),
+            WatchEvent::Gone(wire) => {
                 if let Some(uid) = &wire.metadata.uid {
                     self.waiting.remove(&PodUid::new(uid));
                 }

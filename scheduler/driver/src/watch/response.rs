@@ -1,11 +1,11 @@
-//! An answer that comes in piece by piece, whichever way it is written.
+//! Decodes a response that arrives in pieces, in either encoding.
 
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 
 use super::binary::{Events, List};
 use super::cursor::Ask;
-use super::frames::{Frame, Lines, Notice, TooLong, Unreadable, read};
+use super::frames::{JsonFrame, Lines, StatusOrBookmark, TooLong, Unreadable, read};
 use crate::wire::{FromProtobuf, Wire};
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
@@ -14,21 +14,21 @@ const PROTOBUF_OR_JSON: &str = "application/vnd.kubernetes.protobuf,application/
 /// An object, or what is left of one that cannot be read.
 pub(super) type Read<K> = Result<K, Box<Unreadable>>;
 
-/// What one piece of an answer says.
+/// One decoded piece of a response.
 #[derive(Debug)]
-pub(super) enum Told<K> {
+pub(super) enum Frame<K> {
     Seen(Read<K>),
     Gone(Read<K>),
-    Bookmark(Notice),
-    Error(Notice),
-    /// Each object of a list, or of a page of it, was told.
+    Bookmark(StatusOrBookmark),
+    Error(StatusOrBookmark),
+    /// All objects of a list, or of a page of it, have been decoded.
     ListEnds {
         version: String,
         token: Option<String>,
     },
 }
 
-/// What to ask for: a server that knows only JSON answers in JSON.
+/// The `Accept` header: a server that knows only JSON responds in JSON.
 pub(super) fn accepted<K: Wire>() -> &'static str {
     if K::FROM_PROTOBUF.is_some() { PROTOBUF_OR_JSON } else { "application/json" }
 }
@@ -39,9 +39,9 @@ pub(super) fn is_protobuf(headers: &HeaderMap) -> bool {
     content_type.is_some_and(|it| it.split(';').next().is_some_and(|it| it.trim() == PROTOBUF))
 }
 
-/// An answer that is read while it comes.
+/// Decodes a response while it arrives.
 #[derive(Debug)]
-pub(super) enum Answer<K> {
+pub(super) enum ResponseDecoder<K> {
     /// A watch in JSON.
     Lines(Lines),
     /// A watch in protobuf.
@@ -50,8 +50,8 @@ pub(super) enum Answer<K> {
     List(List, FromProtobuf<K>),
 }
 
-impl<K: Wire> Answer<K> {
-    /// None for a list in JSON: it is read when it is there.
+impl<K: Wire> ResponseDecoder<K> {
+    /// None for a list in JSON: it is decoded as a whole.
     pub fn to(ask: &Ask, headers: &HeaderMap) -> Option<Self> {
         let is_list = matches!(ask, Ask::List | Ask::Page { .. });
         match K::FROM_PROTOBUF.filter(|_| is_protobuf(headers)) {
@@ -70,23 +70,23 @@ impl<K: Wire> Answer<K> {
         }
     }
 
-    /// The next piece that is there as a whole. An error: this is no answer.
-    pub fn next(&mut self) -> Option<Result<Told<K>, String>> {
+    /// The next piece that is complete. An error: the response is malformed.
+    pub fn next(&mut self) -> Option<Result<Frame<K>, String>> {
         match self {
-            Self::Lines(lines) => lines.next().map(told_in_json),
+            Self::Lines(lines) => lines.next().map(frame_of_json),
             Self::Events(events, read) => events.next(*read),
             Self::List(list, read) => list.next(*read),
         }
     }
 }
 
-fn told_in_json<K: Wire>(line: &[u8]) -> Result<Told<K>, String> {
-    let frame: Frame<'_> =
+fn frame_of_json<K: Wire>(line: &[u8]) -> Result<Frame<K>, String> {
+    let frame: JsonFrame<'_> =
         serde_json::from_slice(line).map_err(|error| format!("no event: {error}"))?;
     Ok(match frame.kind {
-        "ADDED" | "MODIFIED" => Told::Seen(read(frame.object)),
-        "DELETED" => Told::Gone(read(frame.object)),
-        "BOOKMARK" => Told::Bookmark(Notice::read(frame.object)),
-        _ => Told::Error(Notice::read(frame.object)),
+        "ADDED" | "MODIFIED" => Frame::Seen(read(frame.object)),
+        "DELETED" => Frame::Gone(read(frame.object)),
+        "BOOKMARK" => Frame::Bookmark(StatusOrBookmark::read(frame.object)),
+        _ => Frame::Error(StatusOrBookmark::read(frame.object)),
     })
 }
