@@ -6,17 +6,17 @@ use tracing::{info, warn};
 
 use crate::act::{BindReport, EvictReport};
 use crate::binding::{Outcome, Refused};
-use crate::followed::Followed;
 use crate::health::KindState;
 use crate::metrics::Took;
 use crate::run::{Driver, Input};
 use crate::translate;
 use crate::watch::{AnyWatchEvent, Unreadable, WatchEvent};
+use crate::watched_resources::WatchedResource;
 use crate::wire::WirePod;
 
 impl Driver {
     pub(crate) fn take(&mut self, input: Input) {
-        self.noted.now = self.clock.now();
+        self.watched.now = self.clock.now();
         match input {
             Input::Watch(event) => self.take_watch_event(event),
             Input::BindUnclear(uid) => {
@@ -26,7 +26,7 @@ impl Driver {
             Input::BindEnded { report, took } => self.take_bind(*report, took),
             Input::ConditionWritten { uid, pod } => self.take_condition(uid, pod),
             Input::UseEnded { object, uid, version } => {
-                let is_overwritten = self.noted.guard.uses.wrote(&object, &uid, version);
+                let is_overwritten = self.watched.guard.uses.wrote(&object, &uid, version);
                 if version.is_none() || is_overwritten {
                     self.handle(Event::UseLost(object));
                 }
@@ -34,8 +34,8 @@ impl Driver {
             }
             Input::EvictionEnded(report) => self.take_eviction(report),
             Input::WriteEnded(id) => self.slots.end_write(id),
-            Input::Stock { term, pods } => self.take_stock_in(term.as_ref(), &pods),
-            Input::StockEnds { term, pods } => self.end_stock(term.as_ref(), pods),
+            Input::Resynced { term, pods } => self.take_resynced(term.as_ref(), &pods),
+            Input::ResyncEnded { term, pods } => self.end_resync(term.as_ref(), pods),
         }
     }
 
@@ -45,7 +45,7 @@ impl Driver {
         let (metrics, profile) = (&self.metrics.attempts, &bind.spec.profile);
         match outcome {
             Outcome::Bound => {
-                metrics.bound(profile, took, self.noted.now, self.engine.attempts(&bind.uid));
+                metrics.bound(profile, took, self.watched.now, self.engine.attempts(&bind.uid));
             }
             // Another replica determines the outcome.
             Outcome::TermEnded => {}
@@ -107,10 +107,10 @@ impl Driver {
 
     /// A Pod from the reply to a call of ours.
     fn take_reply(&mut self, wire: &WirePod) -> Option<model::Pod> {
-        let event = self.trackers.of(WatchedKind::Pods).replied(&wire.metadata);
-        let mut pod = self.noted.pod(wire)?;
+        let is_new = self.trackers.of(WatchedKind::Pods).replied(&wire.metadata);
+        let mut pod = self.watched.pod(wire)?;
         self.trackers.of(WatchedKind::Pods).lend_names(&mut pod);
-        if event {
+        if is_new {
             self.handle(Event::PodSeen(pod.clone()));
         }
         Some(pod)
@@ -125,20 +125,20 @@ impl Driver {
                 if let WatchEvent::Seen(pod) = &event {
                     self.note_kubelet_rejection(pod);
                 }
-                self.take_kind(completed_as_gone(event));
+                self.take_event_of(completed_as_gone(event));
             }
-            AnyWatchEvent::Node(event) => self.take_kind(event),
-            AnyWatchEvent::Corridor(event) => self.take_kind(event),
-            AnyWatchEvent::Bundle(event) => self.take_kind(event),
-            AnyWatchEvent::Policy(event) => self.take_kind(event),
-            AnyWatchEvent::Namespace(event) => self.take_kind(event),
-            AnyWatchEvent::Lease(event) => self.take_kind(event),
-            AnyWatchEvent::Budget(event) => self.take_kind(event),
-            AnyWatchEvent::Service(event) => self.take_kind(event),
-            AnyWatchEvent::ReplicationController(event) => self.take_kind(event),
-            AnyWatchEvent::ReplicaSet(event) => self.take_kind(event),
-            AnyWatchEvent::StatefulSet(event) => self.take_kind(event),
-            AnyWatchEvent::DeviceClass(event) => self.take_kind(event),
+            AnyWatchEvent::Node(event) => self.take_event_of(event),
+            AnyWatchEvent::Corridor(event) => self.take_event_of(event),
+            AnyWatchEvent::Bundle(event) => self.take_event_of(event),
+            AnyWatchEvent::Policy(event) => self.take_event_of(event),
+            AnyWatchEvent::Namespace(event) => self.take_event_of(event),
+            AnyWatchEvent::Lease(event) => self.take_event_of(event),
+            AnyWatchEvent::Budget(event) => self.take_event_of(event),
+            AnyWatchEvent::Service(event) => self.take_event_of(event),
+            AnyWatchEvent::ReplicationController(event) => self.take_event_of(event),
+            AnyWatchEvent::ReplicaSet(event) => self.take_event_of(event),
+            AnyWatchEvent::StatefulSet(event) => self.take_event_of(event),
+            AnyWatchEvent::DeviceClass(event) => self.take_event_of(event),
         }
     }
 
@@ -164,16 +164,16 @@ impl Driver {
         }
     }
 
-    fn take_kind<K: Followed>(&mut self, event: WatchEvent<K>) {
+    fn take_event_of<K: WatchedResource>(&mut self, event: WatchEvent<K>) {
         match event {
             WatchEvent::ListBegins => self.trackers.of(K::KIND).begin_list(),
             WatchEvent::Seen(wire) => {
                 self.count(K::KIND);
                 let (is_new, replaced) = self.trackers.of(K::KIND).seen(wire.meta());
-                let replaced = replaced.and_then(|gone| K::replaced(gone, &mut self.noted));
+                let replaced = replaced.and_then(|gone| K::replaced(gone, &mut self.watched));
                 self.handle_some(replaced);
                 if is_new {
-                    let mut seen = wire.seen(&mut self.noted);
+                    let mut seen = wire.seen(&mut self.watched);
                     if let Some(Event::PodSeen(pod)) = &mut seen {
                         self.trackers.of(K::KIND).lend_names(pod);
                     }
@@ -183,13 +183,13 @@ impl Driver {
             }
             WatchEvent::Gone(wire) => {
                 let gone = self.trackers.of(K::KIND).gone(wire.meta());
-                let gone = gone.and_then(|gone| K::gone(gone, &mut self.noted));
+                let gone = gone.and_then(|gone| K::gone(gone, &mut self.watched));
                 self.handle_some(gone);
             }
             WatchEvent::Unreadable(left) => self.take_unreadable::<K>(&left),
             WatchEvent::UnreadableGone(left) => {
                 let gone = self.trackers.of(K::KIND).gone(&left.metadata);
-                let gone = gone.and_then(|gone| K::gone(gone, &mut self.noted));
+                let gone = gone.and_then(|gone| K::gone(gone, &mut self.watched));
                 self.handle_some(gone);
             }
             WatchEvent::ListEnds => {
@@ -207,19 +207,19 @@ impl Driver {
     }
 
     /// What was not in the list is gone.
-    fn end_list<K: Followed>(&mut self) {
+    fn end_list<K: WatchedResource>(&mut self) {
         for gone in self.trackers.of(K::KIND).end_list() {
-            let gone = K::gone(gone, &mut self.noted);
+            let gone = K::gone(gone, &mut self.watched);
             self.handle_some(gone);
         }
     }
 
-    fn take_unreadable<K: Followed>(&mut self, left: &Unreadable) {
+    fn take_unreadable<K: WatchedResource>(&mut self, left: &Unreadable) {
         let resource = crate::health::name(K::KIND);
         self.metrics.unreadable.with_label_values(&[resource]).inc();
         let was_known = self.trackers.of(K::KIND).unreadable(&left.metadata);
         // Each object once: a relist shows it again.
-        if self.noted.is_first_complaint(left.metadata.uid.as_deref()) {
+        if self.watched.is_first_complaint(left.metadata.uid.as_deref()) {
             warn!(
                 resource,
                 namespace = left.metadata.namespace,
@@ -236,8 +236,8 @@ impl Driver {
 
     fn note_tampering(&mut self) {
         let metrics = &self.metrics;
-        self.noted.guard.collect(self.duty.decides(), |kind| metrics.tampered(kind));
-        for object in std::mem::take(&mut self.noted.overwritten) {
+        self.watched.guard.collect(self.duty.decides(), |kind| metrics.tampered(kind));
+        for object in std::mem::take(&mut self.watched.overwritten) {
             self.handle(Event::UseLost(object));
         }
     }

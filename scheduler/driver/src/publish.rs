@@ -48,16 +48,16 @@ impl Driver {
         while let Some((object, reserved)) = self.engine.poll_reserved() {
             self.metrics.objects.reserved(&object, reserved);
         }
-        for (backend, renewed) in self.noted.renewals.all() {
+        for (backend, renewed) in self.watched.renewals.all() {
             self.metrics.objects.lease_renewed(backend.name(), renewed);
         }
-        let witness = &self.noted.witness;
+        let witness = &self.watched.witness;
         let is_refused = |uid: &ObjectUid| witness.was_refused(uid.as_str());
-        let overdue = self.noted.time_to_ready.overdue(self.clock.now(), is_refused);
-        for sample in self.noted.became_ready.drain(..).chain(overdue).filter(|_| leads) {
+        let overdue = self.watched.time_to_ready.overdue(self.clock.now(), is_refused);
+        for sample in self.watched.became_ready.drain(..).chain(overdue).filter(|_| leads) {
             self.metrics.objects.became_ready(&sample);
         }
-        for (of, counts) in self.noted.phases.changed() {
+        for (of, counts) in self.watched.phases.changed() {
             self.metrics.objects.phases(of.kind, &of.namespace, counts);
         }
         if now >= self.publishing.summary_next {

@@ -13,7 +13,7 @@ use model::ObjectKey;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::served::Served;
+use crate::profile_names::ProfileNames;
 use crate::translate;
 use crate::wire::WirePod;
 
@@ -40,7 +40,7 @@ pub(crate) struct Asked {
 #[derive(Clone, Debug)]
 pub struct Questions {
     sender: mpsc::Sender<Asked>,
-    served: Served,
+    profiles: ProfileNames,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -56,9 +56,9 @@ pub enum QuestionError {
 }
 
 impl Questions {
-    pub(crate) fn new(served: Served) -> (Self, mpsc::Receiver<Asked>) {
+    pub(crate) fn new(profiles: ProfileNames) -> (Self, mpsc::Receiver<Asked>) {
         let (sender, receiver) = mpsc::channel(WAITING_MAX);
-        (Self { sender, served }, receiver)
+        (Self { sender, profiles }, receiver)
     }
 
     /// Why the Pod is where it is.
@@ -77,7 +77,7 @@ impl Questions {
 
     /// Where a Pod would go that does not exist.
     pub async fn what_if(&self, pod: &[u8]) -> Result<Value, QuestionError> {
-        let spec = hypothetical(pod, &self.served).map_err(QuestionError::BadPod)?;
+        let spec = hypothetical(pod, &self.profiles).map_err(QuestionError::BadPod)?;
         let answer = self.ask(Question::WhatIf(Box::new(spec))).await?;
         answer.ok_or(QuestionError::Stopped)
     }
@@ -106,7 +106,7 @@ impl Asked {
 
 /// What a Pod asks for, read as if it had just been created for this scheduler: by the profile it names, if
 /// that is one of ours.
-fn hypothetical(pod: &[u8], served: &Served) -> Result<model::PodSpec, String> {
+fn hypothetical(pod: &[u8], profiles: &ProfileNames) -> Result<model::PodSpec, String> {
     let object: Value = serde_json::from_slice(pod).map_err(|error| error.to_string())?;
     if object["spec"]["containers"].as_array().is_none_or(Vec::is_empty) {
         return Err("spec.containers must name a container".to_owned());
@@ -118,13 +118,13 @@ fn hypothetical(pod: &[u8], served: &Served) -> Result<model::PodSpec, String> {
     metadata.uid = Some("what-if".to_owned());
     metadata.resource_version = Some("0".to_owned());
     metadata.deletion_timestamp = None;
-    if !served.has(&wire.spec.scheduler_name) {
-        served.first().clone_into(&mut wire.spec.scheduler_name);
+    if !profiles.has(&wire.spec.scheduler_name) {
+        profiles.first().clone_into(&mut wire.spec.scheduler_name);
     }
     wire.spec.node_name.clear();
     wire.spec.scheduling_gates.clear();
     wire.status.phase.clear();
-    let pod = translate::pod(&wire, served).ok_or("it has no identity")?;
+    let pod = translate::pod(&wire, profiles).ok_or("it has no identity")?;
     Ok(model::PodSpec::clone(&pod.spec))
 }
 
@@ -217,17 +217,17 @@ mod tests {
         let pod = br#"{"metadata":{"namespace":"a","annotations":{
             "corridoros.io/corridorRef":"a/c1","corridoros.io/corridorGbps":"40"}},
             "spec":{"nodeName":"taken","containers":[{"name":"m"}]}}"#;
-        let spec = hypothetical(pod, &Served::default()).unwrap();
+        let spec = hypothetical(pod, &ProfileNames::default()).unwrap();
         assert_eq!(spec.needs.len(), 1);
         assert_eq!(&*spec.namespace, "a");
         for nonsense in [&b"[]"[..], b"{}", b"", br#"{"spec":{"containers":[]}}"#, b"\xff"] {
-            assert!(hypothetical(nonsense, &Served::default()).is_err());
+            assert!(hypothetical(nonsense, &ProfileNames::default()).is_err());
         }
     }
 
     #[tokio::test]
     async fn answers_have_the_promised_fields() {
-        let (questions, mut asked) = Questions::new(Served::default());
+        let (questions, mut asked) = Questions::new(ProfileNames::default());
         let engine = Engine::new(EngineConfig::default());
         let loops = async {
             for _ in 0..2 {
@@ -251,7 +251,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_asks_too_much_is_told_so() {
-        let (questions, _asked) = Questions::new(Served::default());
+        let (questions, _asked) = Questions::new(ProfileNames::default());
         let many = futures::future::join_all(
             (0..=WAITING_MAX).map(|_| tokio::time::timeout(SHORT, questions.explain("a", "p"))),
         );

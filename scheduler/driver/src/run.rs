@@ -21,18 +21,18 @@ use crate::clock::{Clock, wall_clock};
 use crate::duty::Duty;
 use crate::election::Tenure;
 use crate::error::DriverError;
-use crate::followed::Noted;
 use crate::health::Health;
 use crate::journal::{self, Journal, Recorded};
 use crate::metrics::{Metrics, Took};
+use crate::profile_names::ProfileNames;
 use crate::publish::{self, Publishing};
 use crate::questions::{Asked, Questions};
-use crate::rest::{Replies, Rest};
-use crate::served::Served;
+use crate::reply_coalescing::{ReplyCoalescing, ReplyRate};
 use crate::shadow::Shadow;
 use crate::slots::{Slots, WriteId};
 use crate::tracker::Trackers;
 use crate::watch::{self, AnyWatchEvent, Reading};
+use crate::watched_resources::WatchState;
 use crate::wire::WirePod;
 
 /// Watch events and outcomes on their way to the loop. A full channel slows the watches down; the API
@@ -68,12 +68,12 @@ pub(crate) enum Input {
     EvictionEnded(EvictReport),
     WriteEnded(WriteId),
     /// Some of our Pods, listed by a new leader in this term.
-    Stock {
+    Resynced {
         term: Option<Arc<str>>,
         pods: Vec<WirePod>,
     },
     /// That was all of them, so many; none if that failed.
-    StockEnds {
+    ResyncEnded {
         term: Option<Arc<str>>,
         pods: Option<usize>,
     },
@@ -97,10 +97,10 @@ pub struct Driver {
     pub(crate) health: Arc<Health>,
     pub(crate) clock: Clock,
     pub(crate) slots: Slots,
-    replies: Replies,
-    rest: Rest,
+    reply_rate: ReplyRate,
+    coalescing: ReplyCoalescing,
     pub(crate) trackers: Trackers,
-    pub(crate) noted: Noted,
+    pub(crate) watched: WatchState,
     pub(crate) sender: Sender<Input>,
     receiver: Receiver<Input>,
     questions: Questions,
@@ -125,9 +125,9 @@ impl Driver {
         health: Arc<Health>,
     ) -> Self {
         let (sender, receiver) = channel(INPUTS_MAX);
-        let served = Served::by(&config);
-        metrics.serve(served.names().map(|name| &**name));
-        let (questions, asked) = Questions::new(served.clone());
+        let profiles = ProfileNames::of(&config);
+        metrics.serve(profiles.names().map(|name| &**name));
+        let (questions, asked) = Questions::new(profiles.clone());
         let (journal, dumps) = Journal::new();
         Self {
             reading: Reading { client: client.clone(), on: None },
@@ -140,10 +140,10 @@ impl Driver {
             metrics,
             health,
             slots: Slots::default(),
-            replies: Replies::default(),
-            rest: Rest::default(),
+            reply_rate: ReplyRate::default(),
+            coalescing: ReplyCoalescing::default(),
             trackers: Trackers::default(),
-            noted: Noted::of(served),
+            watched: WatchState::of(profiles),
             sender,
             receiver,
             questions,
@@ -176,15 +176,15 @@ impl Driver {
 
     /// Says there how long the threads on which it reads and writes may look away.
     #[must_use]
-    pub fn allowing(mut self, rest: Rest) -> Self {
-        self.rest = rest;
+    pub fn allowing(mut self, coalescing: ReplyCoalescing) -> Self {
+        self.coalescing = coalescing;
         self
     }
 
     /// Looks at what another scheduler does instead of doing anything. Wants a [`Tenure::onlooker`].
     #[must_use]
     pub fn with_shadow(mut self, shadow: Shadow) -> Self {
-        self.noted.served = Served::nobody();
+        self.watched.profiles = ProfileNames::none();
         self.shadow = Some(shadow);
         self
     }
@@ -193,7 +193,7 @@ impl Driver {
     #[must_use]
     pub fn with_witness(mut self, witness: Arc<Witness>) -> Self {
         witness.driver_speaks();
-        self.noted.witness = witness;
+        self.watched.witness = witness;
         self
     }
 
@@ -274,10 +274,10 @@ impl Driver {
             }
             more_to_do = self.decide();
             self.report();
-            let has_to_tell = self.engine.has_reports() || self.noted.guard.has_to_tell();
-            more_to_do |= self.may_act() && self.slots.can_write() && has_to_tell;
+            let has_pending = self.engine.has_reports() || self.watched.guard.has_pending();
+            more_to_do |= self.may_act() && self.slots.can_write() && has_pending;
             let (ended, are_many) = (self.slots.ended(), self.slots.are_saturated());
-            self.rest.allow(self.replies.seen(ended, are_many, Instant::now()));
+            self.coalescing.allow(self.reply_rate.seen(ended, are_many, Instant::now()));
             self.publish();
         }
     }
@@ -325,7 +325,7 @@ impl Driver {
     /// With how long one decision took.
     fn poll(&mut self) -> (Poll, Duration) {
         if self.engine.is_synced() {
-            self.noted.guard.pods.decides(Instant::now());
+            self.watched.guard.pods.decides(Instant::now());
         }
         let began = Instant::now();
         let poll = self.poll_within(ATTEMPTS_PER_POLL);
@@ -345,7 +345,7 @@ impl Driver {
     }
 
     fn send_bind(&mut self, bind: engine::Bind, deciding: Duration) {
-        self.noted.guard.pods.binds(&bind);
+        self.watched.guard.pods.binds(&bind);
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();
         let leader = self.term_name();
@@ -362,12 +362,12 @@ impl Driver {
     /// Tells people what there is to tell, behind the Bindings.
     fn report(&mut self) {
         while self.may_act() && self.slots.can_write() {
-            if let Some(alarm) = self.noted.guard.next_to_tell() {
-                self.tell_alarm(&alarm.key.namespace, act::tampered(&alarm));
+            if let Some(alarm) = self.watched.guard.next_alarm() {
+                self.write_alarm(&alarm.key.namespace, act::tampered(&alarm));
                 continue;
             }
-            if let Some(notice) = self.noted.guard.next_notice() {
-                self.tell_event(&notice.pod.namespace, act::without_effect(&notice));
+            if let Some(notice) = self.watched.guard.next_notice() {
+                self.write_event(&notice.pod.namespace, act::without_effect(&notice));
                 continue;
             }
             let Some(report) = self.engine.poll_report() else { return };
@@ -377,9 +377,9 @@ impl Driver {
             }
             match report {
                 Report::Scheduled { pod, uid, node } => {
-                    self.tell_event(&pod.namespace, act::scheduled(&pod, &uid, &node));
+                    self.write_event(&pod.namespace, act::scheduled(&pod, &uid, &node));
                 }
-                Report::Used(used) => self.tell_used(used),
+                Report::Used(used) => self.write_object_use(used),
                 Report::Unschedulable(it) => self.write_unschedulable(it),
                 Report::Evict(eviction) => self.evict(eviction),
             }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use model::{Instant, ObjectKind, ObjectUid};
 
 use crate::clock::age;
-use crate::followed::Noted;
+use crate::watched_resources::WatchState;
 
 /// An object that is not Ready by then is counted as late.
 const READY_WITHIN: Duration = Duration::from_mins(1);
@@ -67,7 +67,7 @@ impl TimeToReady {
     }
 }
 
-impl Noted {
+impl WatchState {
     /// How long an object takes to be Ready is not the site's matter once its owner has refused it.
     pub(crate) fn note_readiness(
         &mut self,
@@ -89,7 +89,7 @@ impl Noted {
 mod tests {
     use super::*;
     use crate::clock::wall_clock;
-    use crate::followed::Followed as _;
+    use crate::watched_resources::WatchedResource as _;
     use crate::wire::WireCorridor;
     use serde_json::json;
 
@@ -100,8 +100,8 @@ mod tests {
         time_to_ready.sees(ObjectKind::Corridor, &"u".into(), Some(wall_clock()), is_ready, now)
     }
 
-    fn seen(noted: &mut Noted, object: serde_json::Value) {
-        serde_json::from_value::<WireCorridor>(object).unwrap().seen(noted);
+    fn seen(watched: &mut WatchState, object: serde_json::Value) {
+        serde_json::from_value::<WireCorridor>(object).unwrap().seen(watched);
     }
 
     fn none_refused(_: &ObjectUid) -> bool {
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn an_object_that_its_own_tenant_refuses_does_not_count_as_slow_to_be_ready() {
-        let noted = &mut Noted::default();
+        let watched = &mut WatchState::default();
         let corridor = |uid: &str, phase: &str| {
             json!({
                 "metadata": {"namespace": "a", "name": uid, "uid": uid,
@@ -171,18 +171,18 @@ mod tests {
             })
         };
         for uid in ["refused", "slow"] {
-            seen(noted, corridor(uid, "Pending"));
+            seen(watched, corridor(uid, "Pending"));
         }
-        noted.witness.refuses("refused");
+        watched.witness.refuses("refused");
         for uid in ["refused", "slow"] {
-            seen(noted, corridor(uid, "Failed"));
-            seen(noted, corridor(uid, "Ready"));
+            seen(watched, corridor(uid, "Failed"));
+            seen(watched, corridor(uid, "Ready"));
         }
         assert_eq!(
-            noted.became_ready.len(),
+            watched.became_ready.len(),
             1,
             "its owner took his time: {:?}",
-            noted.became_ready
+            watched.became_ready
         );
     }
 }

@@ -49,7 +49,7 @@ impl SettingsChange {
     }
 
     /// For people.
-    pub fn told(&self) -> String {
+    pub fn message(&self) -> String {
         let mut parts = Vec::new();
         if self.engine.is_some() {
             parts.push("the scheduler's settings hold now".to_owned());
@@ -116,7 +116,7 @@ mod tests {
         let profiles = change.engine.as_ref().unwrap().profiles.clone();
         let weight = |name| profiles.of(name).rules.weights.image_locality;
         assert_eq!((weight("a"), weight("b"), profiles.len()), (1, 9, 2));
-        assert!(change.told().ends_with("will hold after a restart"), "{}", change.told());
+        assert!(change.message().ends_with("will hold after a restart"), "{}", change.message());
     }
 
     #[test]

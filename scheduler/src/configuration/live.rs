@@ -153,7 +153,7 @@ impl Live {
         if change.is_nothing() {
             return "nothing changes".to_owned();
         }
-        let message = change.told();
+        let message = change.message();
         if let Some(engine) = change.engine {
             self.running.scheduler.engine = engine.clone();
             listeners.engine.send_replace(engine);

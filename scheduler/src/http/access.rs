@@ -50,7 +50,7 @@ pub fn name_in_roles(path: &str) -> String {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum AccessDecision {
     Allowed(Arc<User>),
     /// Nobody is named who could be asked about.
     NoToken(&'static str),
@@ -93,12 +93,12 @@ pub fn bearer(headers: &HeaderMap) -> Result<&str, &'static str> {
 
 /// What the API server said lately.
 #[derive(Debug)]
-pub struct Answers {
+pub struct CachedAuthority {
     users: Memory<Option<Arc<User>>>,
     rights: Memory<bool>,
 }
 
-impl Default for Answers {
+impl Default for CachedAuthority {
     fn default() -> Self {
         Self { users: Memory::new(REMEMBERED_MAX), rights: Memory::new(REMEMBERED_MAX) }
     }
@@ -106,12 +106,12 @@ impl Default for Answers {
 
 /// Asks the authority what is not remembered. Failures are not remembered.
 pub async fn judge(
-    answers: &parking_lot::Mutex<Answers>,
+    answers: &parking_lot::Mutex<CachedAuthority>,
     authority: &impl Authority,
     token: &str,
     action: Action<'_>,
     now: Instant,
-) -> Verdict {
+) -> AccessDecision {
     let who = Key::of(&[token.as_bytes()]);
     let remembered = answers.lock().users.get(who, now);
     let user = match remembered {
@@ -122,10 +122,10 @@ pub async fn judge(
                 answers.lock().users.put(who, user.clone(), now);
                 user
             }
-            Err(why) => return Verdict::Unavailable(why),
+            Err(why) => return AccessDecision::Unavailable(why),
         },
     };
-    let Some(user) = user else { return Verdict::BadToken };
+    let Some(user) = user else { return AccessDecision::BadToken };
     // By token and not by name: what is remembered of one token says nothing about another.
     let what = Key::of(&[&who.0, action.verb.as_bytes(), action.path.as_bytes()]);
     let remembered = answers.lock().rights.get(what, now);
@@ -136,10 +136,14 @@ pub async fn judge(
                 answers.lock().rights.put(what, is_permitted, now);
                 is_permitted
             }
-            Err(why) => return Verdict::Unavailable(why),
+            Err(why) => return AccessDecision::Unavailable(why),
         },
     };
-    if is_permitted { Verdict::Allowed(user) } else { Verdict::Forbidden(user.name.clone()) }
+    if is_permitted {
+        AccessDecision::Allowed(user)
+    } else {
+        AccessDecision::Forbidden(user.name.clone())
+    }
 }
 
 impl Key {

@@ -106,7 +106,7 @@ async fn when(
 /// Not a question to the loop: it is answered from the book.
 async fn shadow(State(status): State<Status>) -> Response {
     if let Some(book) = &status.shadow {
-        return Json(book.lock().told()).into_response();
+        return Json(book.lock().report()).into_response();
     }
     let error = "nothing is compared here; start with --shadow SCHEDULER_NAME";
     (StatusCode::NOT_FOUND, Json(json!({ "error": error }))).into_response()

@@ -190,7 +190,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::served::Served;
+    use crate::profile_names::ProfileNames;
     use crate::translate;
 
     const OURS: &str = crds::SCHEDULER_NAME;
@@ -216,7 +216,7 @@ mod tests {
                 "spec": {"schedulerName": OURS, "containers": [{}]},
             });
             let wire = serde_json::from_value(wire).unwrap();
-            let pod = translate::pod(&wire, &Served::default()).unwrap();
+            let pod = translate::pod(&wire, &ProfileNames::default()).unwrap();
             engine.handle(Instant::START, Event::PodSeen(pod));
         }
         engine.poll(Instant::START, Work { attempts_max: 64, nodes_max: 1 });

@@ -9,7 +9,7 @@ use prometheus::{Gauge, IntCounterVec, Opts, Registry};
 use serde_json::{Value, json};
 use tracing::info;
 
-use super::verdict::{Reason, Theirs};
+use super::comparison::{Reason, Theirs};
 use crate::clock::wall_clock;
 
 /// Disagreements that are kept with both sides; the oldest go first.
@@ -95,7 +95,7 @@ impl ShadowBook {
     }
 
     /// `/api/shadow`.
-    pub fn told(&self) -> Value {
+    pub fn report(&self) -> Value {
         let by_reason: BTreeMap<&str, u64> = Reason::ALL
             .iter()
             .map(|it| (it.label(), self.counts.get(it).copied().unwrap_or(0)))
@@ -152,7 +152,7 @@ mod tests {
     fn agreement_is_counted_and_each_disagreement_is_kept_with_both_sides() {
         let registry = Registry::new();
         let mut book = ShadowBook::new("default-scheduler", &registry).unwrap();
-        assert_eq!(book.told()["agreement"], Value::Null);
+        assert_eq!(book.report()["agreement"], Value::Null);
         let node = NodeName::new("n1");
         let theirs = Theirs::Placed(&node);
         let best = [NodeName::new("n2")].into();
@@ -161,14 +161,14 @@ mod tests {
         let key = ObjectKey::new("a", "p");
         book.enter(&key, Reason::BestNode, &ours, &on, &theirs);
         book.enter(&key, Reason::NotBest, &ours, &on, &theirs);
-        let told = book.told();
+        let told = book.report();
         assert_eq!((&told["compared"], &told["agreement"]), (&json!(2), &json!(0.5)));
         let kept = &told["disagreements"][0];
         assert_eq!((&kept["ours"]["score"], &kept["theirs"]["scoreHere"]), (&json!(7), &json!(5)));
         for _ in 0..KEPT_MAX {
             book.enter(&key, Reason::NotBest, &ours, &on, &theirs);
         }
-        let told = book.told();
+        let told = book.report();
         assert_eq!(told["disagreements"].as_array().unwrap().len(), KEPT_MAX);
         assert_eq!(told["disagreementsDropped"], 1);
     }

@@ -2,7 +2,7 @@
 //! compared with what the engine would have done at that moment, and the differences are kept.
 
 mod book;
-mod verdict;
+mod comparison;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 use prometheus::Registry;
 
 pub use self::book::ShadowBook;
-use self::verdict::{Theirs, judge};
-use crate::served::Served;
+use self::comparison::{Theirs, judge};
+use crate::profile_names::ProfileNames;
 use crate::translate;
 use crate::watch::WatchEvent;
 use crate::wire::WirePod;
@@ -25,7 +25,7 @@ const WAITING_MAX: usize = 100_000;
 /// Follows the decisions of one scheduler.
 #[derive(Debug)]
 pub struct Shadow {
-    of: Served,
+    of: ProfileNames,
     waiting: HashMap<PodUid, Arc<Pod>>,
     book: Arc<Mutex<ShadowBook>>,
 }
@@ -34,7 +34,7 @@ impl Shadow {
     /// Of the scheduler by this name. Its series are in the registry from the start.
     pub fn of(scheduler_name: &str, registry: &Registry) -> Result<Self, prometheus::Error> {
         let book = Arc::new(Mutex::new(ShadowBook::new(scheduler_name, registry)?));
-        Ok(Self { of: Served::one(scheduler_name), waiting: HashMap::new(), book })
+        Ok(Self { of: ProfileNames::one(scheduler_name), waiting: HashMap::new(), book })
     }
 
     /// What was found so far, for whoever asks.

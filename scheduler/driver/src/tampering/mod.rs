@@ -66,7 +66,7 @@ impl Guard {
         }
     }
 
-    pub fn next_to_tell(&mut self) -> Option<Alarm> {
+    pub fn next_alarm(&mut self) -> Option<Alarm> {
         self.waiting.pop_front()
     }
 
@@ -74,7 +74,7 @@ impl Guard {
         self.pods.notices.next()
     }
 
-    pub fn has_to_tell(&self) -> bool {
+    pub fn has_pending(&self) -> bool {
         !self.waiting.is_empty() || !self.pods.notices.is_empty()
     }
 }

@@ -40,7 +40,7 @@ pub(crate) struct Notices {
 }
 
 impl Notices {
-    pub fn tell(&mut self, notice: Notice) {
+    pub fn push(&mut self, notice: Notice) {
         if self.waiting.len() < WAITING_MAX {
             self.waiting.push_back(notice);
         }
@@ -77,7 +77,7 @@ impl Notices {
         if *told < TAMPERINGS_TOLD_MAX && (*told == 0 || *said != hasher.finish()) {
             (*said, *told) = (hasher.finish(), *told + 1);
             let pod = key(&pod.metadata);
-            self.tell(Notice { pod, uid: uid.clone(), message: END_UNREADABLE });
+            self.push(Notice { pod, uid: uid.clone(), message: END_UNREADABLE });
         }
     }
 }

@@ -11,7 +11,7 @@ use model::{NodeName, PodUid};
 use super::Alarm;
 use super::grants::{Look, Results};
 use super::notices::{Notice, Notices, REFERENCES_CHANGED};
-use crate::served::Served;
+use crate::profile_names::ProfileNames;
 use crate::tracker::key;
 use crate::translate::grant_text;
 use crate::wire::WirePod;
@@ -76,9 +76,9 @@ impl PodGuard {
     }
 
     /// Looks at a Pod. Returns whether its grant, if it has one, counts.
-    pub fn sees(&mut self, pod: &WirePod, served: &Served, now: Instant) -> bool {
+    pub fn sees(&mut self, pod: &WirePod, profiles: &ProfileNames, now: Instant) -> bool {
         let Some(uid) = pod.metadata.uid.as_deref().map(PodUid::new) else { return true };
-        let is_ours = served.has(&pod.spec.scheduler_name);
+        let is_ours = profiles.has(&pod.spec.scheduler_name);
         if !is_ours || pod.is_completed() {
             self.known.remove(&uid);
             return true;
@@ -116,7 +116,7 @@ impl PodGuard {
                 if known.told > TAMPERINGS_TOLD_MAX {
                     return counts;
                 }
-                self.notices.tell(Notice { pod: key(&pod.metadata), uid, message });
+                self.notices.push(Notice { pod: key(&pod.metadata), uid, message });
                 return counts;
             }
             Some(Found::Tampering(kind, message)) => (kind, message),

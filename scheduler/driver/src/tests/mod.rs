@@ -9,7 +9,7 @@ use engine::{Engine, EngineConfig, Event, Poll, Report, WatchedKind, Work};
 use model::{Instant, ObjectKind};
 use serde_json::Value;
 
-use crate::served::Served;
+use crate::profile_names::ProfileNames;
 use crate::translate;
 
 const WORK: Work = Work { attempts_max: 64, nodes_max: usize::MAX };
@@ -49,7 +49,7 @@ impl World {
 
     fn pod(&mut self, object: &Value) -> serde_json::Result<()> {
         if let Some(pod) =
-            translate::pod(&serde_json::from_value(object.clone())?, &Served::default())
+            translate::pod(&serde_json::from_value(object.clone())?, &ProfileNames::default())
         {
             self.handle(Event::PodSeen(pod));
         }

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use crate::journal::Recorded;
 use crate::journal::keeper::Settings;
-use crate::served::Served;
+use crate::profile_names::ProfileNames;
 use crate::translate;
 
 /// What a tenant may have put into a Pod, and nobody else should read.
@@ -103,7 +103,7 @@ impl Chaos {
                 }],
             },
         });
-        translate::pod(&serde_json::from_value(object).unwrap(), &Served::default()).unwrap()
+        translate::pod(&serde_json::from_value(object).unwrap(), &ProfileNames::default()).unwrap()
     }
 
     pub fn step(&mut self, number: u64) {

@@ -8,13 +8,13 @@ use engine::EngineConfig;
 /// The names of the profiles: a Pod chooses one by its `schedulerName`. They are fixed while the process
 /// runs; whoever adds one starts it anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Served {
+pub(crate) struct ProfileNames {
     names: BTreeSet<Arc<str>>,
 }
 
-impl Served {
+impl ProfileNames {
     /// Without any profile: our own name.
-    pub fn by(config: &EngineConfig) -> Self {
+    pub fn of(config: &EngineConfig) -> Self {
         if config.profiles.is_empty() {
             return Self::default();
         }
@@ -25,7 +25,7 @@ impl Served {
         Self { names: [name.into()].into() }
     }
 
-    pub fn nobody() -> Self {
+    pub fn none() -> Self {
         Self { names: BTreeSet::new() }
     }
 
@@ -45,7 +45,7 @@ impl Served {
 }
 
 /// Our own name alone.
-impl Default for Served {
+impl Default for ProfileNames {
     fn default() -> Self {
         Self { names: [crds::SCHEDULER_NAME.into()].into() }
     }

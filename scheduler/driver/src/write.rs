@@ -36,7 +36,7 @@ impl Driver {
     }
 
     /// An Event about an object in this namespace.
-    pub(crate) fn tell_event(&mut self, namespace: &Arc<str>, event: EventBody) {
+    pub(crate) fn write_event(&mut self, namespace: &Arc<str>, event: EventBody) {
         let id = self.slots.begin_write(namespace, self.clock.now());
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();
@@ -48,7 +48,7 @@ impl Driver {
     }
 
     /// An Event that is told once and never comes again by itself: a call that fails is repeated.
-    pub(crate) fn tell_alarm(&mut self, namespace: &Arc<str>, event: EventBody) {
+    pub(crate) fn write_alarm(&mut self, namespace: &Arc<str>, event: EventBody) {
         let id = self.slots.begin_write(namespace, self.clock.now());
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();
@@ -71,20 +71,20 @@ impl Driver {
         });
     }
 
-    pub(crate) fn tell_used(&mut self, used: ObjectUsed) {
+    pub(crate) fn write_object_use(&mut self, used: ObjectUsed) {
         let id = self.slots.begin_write(&used.object.key.namespace, self.clock.now());
-        let has_stray = self.noted.guard.uses.has_stray(&used.uid);
-        let before = self.noted.use_conditions.get(&used.uid).map_or(&[][..], Vec::as_slice);
+        let has_stray = self.watched.guard.uses.has_stray(&used.uid);
+        let before = self.watched.use_conditions.get(&used.uid).map_or(&[][..], Vec::as_slice);
         let conditions = act::conditions(&used, before, has_stray, wall_clock());
         let is_newly_oversubscribed = act::is_newly_oversubscribed(before, &conditions);
-        self.noted.use_conditions.insert(used.uid.clone(), conditions.clone());
-        self.noted.guard.uses.writes(&used.uid, used.facts.in_use, &conditions);
+        self.watched.use_conditions.insert(used.uid.clone(), conditions.clone());
+        self.watched.guard.uses.writes(&used.uid, used.facts.in_use, &conditions);
         let drained = used.facts.drained == Some(true);
         let said = Used {
             is_in_use: used.facts.in_use > 0,
             drained_generation: drained.then_some(used.facts.generation),
         };
-        self.noted.witness.is_used(used.uid.as_str(), said);
+        self.watched.witness.is_used(used.uid.as_str(), said);
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();
         tokio::spawn(async move {

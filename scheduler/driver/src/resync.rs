@@ -8,8 +8,8 @@ use tokio::sync::mpsc::Sender;
 use tracing::{info, warn};
 
 use crate::duty::TermChange;
+use crate::profile_names::ProfileNames;
 use crate::run::{Driver, Input};
-use crate::served::Served;
 use crate::watch::{Listing, Unanswered};
 use crate::wire::{NOT_COMPLETED, WirePod};
 
@@ -22,8 +22,8 @@ impl Driver {
     pub(crate) fn attend(&mut self) {
         self.notice_term();
         let lists = self.trackers.of(WatchedKind::Pods).lists();
-        if self.duty.wants_stock(self.clock.now(), lists) {
-            self.take_stock();
+        if self.duty.wants_resync(self.clock.now(), lists) {
+            self.resync();
         }
     }
 
@@ -34,15 +34,15 @@ impl Driver {
         if let Some(change) = change {
             self.term_changed(change);
         }
-        self.noted.follows = self.duty.term().is_none();
+        self.watched.follows = self.duty.term().is_none();
     }
 
     fn term_changed(&mut self, change: TermChange) {
         self.metrics.set_leads(change == TermChange::Began);
-        self.noted.guard.leads_as(self.term_name());
+        self.watched.guard.leads_as(self.term_name());
         if change == TermChange::Ended {
             // What another says from now on is no forgery of what we said.
-            self.noted.witness.forget_uses();
+            self.watched.witness.forget_uses();
         }
         if self.duty.decides() {
             self.handle(Event::TermBegan);
@@ -55,44 +55,44 @@ impl Driver {
         !self.stopping && self.duty.decides() && holds
     }
 
-    fn take_stock(&mut self) {
-        self.trackers.of(WatchedKind::Pods).begin_stock();
-        let stocktaking = Stocktaking {
+    fn resync(&mut self) {
+        self.trackers.of(WatchedKind::Pods).begin_resync();
+        let list = ResyncList {
             client: self.client.clone(),
-            served: self.noted.served.clone(),
+            profiles: self.watched.profiles.clone(),
             term: self.term_name(),
             sender: self.sender.clone(),
         };
-        tokio::spawn(stocktaking.run());
+        tokio::spawn(list.run());
     }
 
     pub(crate) fn term_name(&self) -> Option<Arc<str>> {
         self.duty.term().and_then(|term| term.name.clone())
     }
 
-    pub(crate) fn take_stock_in(&mut self, term: Option<&Arc<str>>, pods: &[WirePod]) {
+    pub(crate) fn take_resynced(&mut self, term: Option<&Arc<str>>, pods: &[WirePod]) {
         let lists = self.trackers.of(WatchedKind::Pods).lists();
-        if !self.is_of_this_term(term) || !self.duty.takes_stock(lists) {
+        if !self.is_of_this_term(term) || !self.duty.accepts_resync(lists) {
             return;
         }
         for wire in pods {
-            if self.trackers.of(WatchedKind::Pods).stocked(&wire.metadata)
-                && let Some(pod) = self.noted.pod(wire)
+            if self.trackers.of(WatchedKind::Pods).resynced(&wire.metadata)
+                && let Some(pod) = self.watched.pod(wire)
             {
                 self.handle(Event::PodSeen(pod));
             }
         }
     }
 
-    pub(crate) fn end_stock(&mut self, term: Option<&Arc<str>>, pods: Option<usize>) {
+    pub(crate) fn end_resync(&mut self, term: Option<&Arc<str>>, pods: Option<usize>) {
         if !self.is_of_this_term(term) {
             return;
         }
         let (now, lists) = (self.clock.now(), self.trackers.of(WatchedKind::Pods).lists());
-        let usable = self.duty.stock_came(pods.is_some(), lists, now);
-        let news = self.trackers.of(WatchedKind::Pods).end_stock();
+        let usable = self.duty.resync_ended(pods.is_some(), lists, now);
+        let new_objects = self.trackers.of(WatchedKind::Pods).end_resync();
         if usable {
-            info!(pods, news, "every Pod is known as of now; deciding");
+            info!(pods, new_objects, "every Pod is known as of now; deciding");
             self.handle(Event::TermBegan);
         }
     }
@@ -104,26 +104,26 @@ impl Driver {
 }
 
 /// Lists every Pod of this scheduler, and tells what it finds while it comes.
-struct Stocktaking {
+struct ResyncList {
     client: Client,
-    served: Served,
+    profiles: ProfileNames,
     term: Option<Arc<str>>,
     sender: Sender<Input>,
 }
 
-impl Stocktaking {
+impl ResyncList {
     async fn run(self) {
         let pods = self.list_all().await;
         if let Err(error) = &pods {
             warn!(%error, "the Pods cannot be listed; trying again before anything is decided");
         }
-        let _ = self.sender.send(Input::StockEnds { term: self.term, pods: pods.ok() }).await;
+        let _ = self.sender.send(Input::ResyncEnded { term: self.term, pods: pods.ok() }).await;
     }
 
     async fn list_all(&self) -> Result<usize, Unanswered> {
         let mut pods = 0;
         // A selector of fields names one value.
-        for scheduler_name in self.served.names() {
+        for scheduler_name in self.profiles.names() {
             pods += self.list(scheduler_name).await?;
         }
         Ok(pods)
@@ -156,7 +156,7 @@ impl Stocktaking {
             pods += found.len();
             let term = self.term.clone();
             // Nobody listens once the driver has ended, and then this ends with it.
-            let _ = self.sender.send(Input::Stock { term, pods: found }).await;
+            let _ = self.sender.send(Input::Resynced { term, pods: found }).await;
         }
         Ok((pods, listing.token()))
     }

@@ -14,7 +14,7 @@ use crate::act::Condition;
 use crate::backends::{Backend, Renewals};
 use crate::clock::{age, wall_clock};
 use crate::phases::Phases;
-use crate::served::Served;
+use crate::profile_names::ProfileNames;
 use crate::shared::Shared;
 use crate::tampering::{Guard, OURS, SeenUse};
 use crate::time_to_ready::{ReadySample, TimeToReady};
@@ -28,15 +28,15 @@ use crate::wire::{
 };
 
 /// A resource that is listed, then followed.
-pub(crate) trait Followed: Resource<DynamicType = ()> {
+pub(crate) trait WatchedResource: Resource<DynamicType = ()> {
     const KIND: WatchedKind;
     /// It comes with a CRD or with newer API servers. Without it, only Pods that refer to it wait.
     const MAY_BE_ABSENT: bool = false;
 
     /// What its sight tells, if it tells anything new.
-    fn seen(self, noted: &mut Noted) -> Option<Event>;
+    fn seen(self, watched: &mut WatchState) -> Option<Event>;
 
-    fn gone(gone: Gone, noted: &mut Noted) -> Option<Event>;
+    fn gone(gone: Gone, watched: &mut WatchState) -> Option<Event>;
 
     /// It is there, cannot be read, and never could.
     fn unreadable(_: &Unreadable) -> Option<Event> {
@@ -44,15 +44,15 @@ pub(crate) trait Followed: Resource<DynamicType = ()> {
     }
 
     /// Another object stands under its name now: most are known by their name, and are told anew.
-    fn replaced(_: Gone, _: &mut Noted) -> Option<Event> {
+    fn replaced(_: Gone, _: &mut WatchState) -> Option<Event> {
         None
     }
 }
 
 /// What the driver itself has to remember of objects between two sights.
 #[derive(Debug, Default)]
-pub(crate) struct Noted {
-    pub served: Served,
+pub(crate) struct WatchState {
+    pub profiles: ProfileNames,
     /// The time of the engine, as of what is being looked at.
     pub now: model::Instant,
     pub renewals: Renewals,
@@ -78,9 +78,9 @@ pub(crate) struct Noted {
 /// Beyond so many, complaints may come twice.
 const COMPLAINTS_MAX: usize = 10_000;
 
-impl Noted {
-    pub fn of(served: Served) -> Self {
-        Self { served, ..Self::default() }
+impl WatchState {
+    pub fn of(profiles: ProfileNames) -> Self {
+        Self { profiles, ..Self::default() }
     }
 
     /// Whether nobody was told yet that this object cannot be read.
@@ -110,8 +110,8 @@ impl Noted {
 
     /// The Pod as the engine is told of it: without a grant that nobody but its forger gave.
     pub fn pod(&mut self, wire: &WirePod) -> Option<model::Pod> {
-        let counts = self.guard.pods.sees(wire, &self.served, Instant::now());
-        let mut pod = self.shared.pod(translate::pod(wire, &self.served)?);
+        let counts = self.guard.pods.sees(wire, &self.profiles, Instant::now());
+        let mut pod = self.shared.pod(translate::pod(wire, &self.profiles)?);
         if let Assignment::Bound { grant, .. } = &mut pod.assignment
             && !counts
         {
@@ -128,22 +128,22 @@ fn condition(wire: &WireObjectCondition) -> Option<Condition> {
 }
 
 /// Pods are known by their UIDs. One that does not concern us, or does no more, is gone for us.
-impl Followed for WirePod {
+impl WatchedResource for WirePod {
     const KIND: WatchedKind = WatchedKind::Pods;
 
-    fn seen(self, noted: &mut Noted) -> Option<Event> {
+    fn seen(self, watched: &mut WatchState) -> Option<Event> {
         let gone = || self.metadata.uid.as_deref().map(|uid| Event::PodGone(uid.into()));
-        noted.pod(&self).map(Event::PodSeen).or_else(gone)
+        watched.pod(&self).map(Event::PodSeen).or_else(gone)
     }
 
-    fn gone((_, version): Gone, noted: &mut Noted) -> Option<Event> {
+    fn gone((_, version): Gone, watched: &mut WatchState) -> Option<Event> {
         let uid = version.uid.into();
-        noted.guard.pods.gone(&uid);
+        watched.guard.pods.gone(&uid);
         Some(Event::PodGone(uid))
     }
 
-    fn replaced(gone: Gone, noted: &mut Noted) -> Option<Event> {
-        Self::gone(gone, noted)
+    fn replaced(gone: Gone, watched: &mut WatchState) -> Option<Event> {
+        Self::gone(gone, watched)
     }
 
     /// What it uses of its Node is not known, so nothing more is put there.
@@ -153,34 +153,34 @@ impl Followed for WirePod {
     }
 }
 
-impl Followed for WireNode {
+impl WatchedResource for WireNode {
     const KIND: WatchedKind = WatchedKind::Nodes;
 
-    fn seen(self, noted: &mut Noted) -> Option<Event> {
-        Some(Event::NodeSeen(noted.shared.node(translate::node(&self))))
+    fn seen(self, watched: &mut WatchState) -> Option<Event> {
+        Some(Event::NodeSeen(watched.shared.node(translate::node(&self))))
     }
 
-    fn gone((key, _): Gone, _: &mut Noted) -> Option<Event> {
+    fn gone((key, _): Gone, _: &mut WatchState) -> Option<Event> {
         Some(Event::NodeGone(NodeName::new(&key.name)))
     }
 }
 
 /// Corridors and MemoryBundles differ only in how they are read.
-macro_rules! followed_object {
+macro_rules! watched_object {
     ($wire:ty, $kind:expr, $translate:path) => {
-        impl Followed for $wire {
+        impl WatchedResource for $wire {
             const KIND: WatchedKind = WatchedKind::Objects($kind);
             const MAY_BE_ABSENT: bool = true;
 
-            fn seen(self, noted: &mut Noted) -> Option<Event> {
+            fn seen(self, watched: &mut WatchState) -> Option<Event> {
                 let uid = ObjectUid::new(self.metadata.uid.as_deref().unwrap_or_default());
-                noted.conditions(&uid, &self.status.conditions);
+                watched.conditions(&uid, &self.status.conditions);
                 let object = ObjectRef { kind: $kind, key: key(&self.metadata) };
                 let created = self.metadata.creation_timestamp.as_ref().map(|time| time.0);
                 let phase = self.status.phase.unwrap_or_default();
-                noted.phases.sees(&object, &uid, phase);
-                noted.note_readiness($kind, &uid, created, phase == crds::Phase::Ready);
-                let is_overwritten = noted.guard.uses.sees(&SeenUse {
+                watched.phases.sees(&object, &uid, phase);
+                watched.note_readiness($kind, &uid, created, phase == crds::Phase::Ready);
+                let is_overwritten = watched.guard.uses.sees(&SeenUse {
                     object: &object,
                     uid: &uid,
                     version: self.metadata.resource_version.as_deref(),
@@ -188,110 +188,110 @@ macro_rules! followed_object {
                     conditions: &self.status.conditions,
                 });
                 if is_overwritten {
-                    noted.overwritten.push(object);
+                    watched.overwritten.push(object);
                 }
-                let seen = translate::Moment { wall_clock: wall_clock(), engine: noted.now };
-                Some(Event::ObjectSeen($translate(self, &noted.witness, seen)))
+                let seen = translate::Moment { wall_clock: wall_clock(), engine: watched.now };
+                Some(Event::ObjectSeen($translate(self, &watched.witness, seen)))
             }
 
-            fn gone(gone: Gone, noted: &mut Noted) -> Option<Event> {
-                noted.forget(&gone);
+            fn gone(gone: Gone, watched: &mut WatchState) -> Option<Event> {
+                watched.forget(&gone);
                 Some(Event::ObjectGone(ObjectRef { kind: $kind, key: gone.0 }))
             }
 
-            fn replaced(gone: Gone, noted: &mut Noted) -> Option<Event> {
-                noted.forget(&gone);
+            fn replaced(gone: Gone, watched: &mut WatchState) -> Option<Event> {
+                watched.forget(&gone);
                 None
             }
         }
     };
 }
 
-followed_object!(WireCorridor, ObjectKind::Corridor, translate::corridor);
-followed_object!(WireBundle, ObjectKind::MemoryBundle, translate::bundle);
+watched_object!(WireCorridor, ObjectKind::Corridor, translate::corridor);
+watched_object!(WireBundle, ObjectKind::MemoryBundle, translate::bundle);
 
-impl Followed for WirePolicy {
+impl WatchedResource for WirePolicy {
     const KIND: WatchedKind = WatchedKind::Policies;
     const MAY_BE_ABSENT: bool = true;
 
-    fn seen(self, _: &mut Noted) -> Option<Event> {
+    fn seen(self, _: &mut WatchState) -> Option<Event> {
         let allowed_tenants = translate::allowed_tenants(&self);
         Some(Event::PolicySeen { policy: key(&self.metadata), allowed_tenants })
     }
 
-    fn gone((key, _): Gone, _: &mut Noted) -> Option<Event> {
+    fn gone((key, _): Gone, _: &mut WatchState) -> Option<Event> {
         Some(Event::PolicyGone(key))
     }
 }
 
-impl Followed for WireNamespace {
+impl WatchedResource for WireNamespace {
     const KIND: WatchedKind = WatchedKind::Namespaces;
 
-    fn seen(self, _: &mut Noted) -> Option<Event> {
+    fn seen(self, _: &mut WatchState) -> Option<Event> {
         let labels = translate::labels(&self.metadata.labels.clone().unwrap_or_default());
         Some(Event::NamespaceSeen { name: key(&self.metadata).name, labels })
     }
 
-    fn gone((key, _): Gone, _: &mut Noted) -> Option<Event> {
+    fn gone((key, _): Gone, _: &mut WatchState) -> Option<Event> {
         Some(Event::NamespaceGone(key.name))
     }
 }
 
-impl Followed for WireLease {
+impl WatchedResource for WireLease {
     const KIND: WatchedKind = WatchedKind::Backends;
 
-    fn seen(self, noted: &mut Noted) -> Option<Event> {
+    fn seen(self, watched: &mut WatchState) -> Option<Event> {
         let backend = Backend::of_lease(&key(&self.metadata).name)?;
         let kind = backend.objects();
         let Some(renewed) = self.spec.renew_time.map(|renewed| renewed.0) else {
-            noted.renewals.gone(backend);
+            watched.renewals.gone(backend);
             return kind.map(Event::BackendGone);
         };
-        let age = noted.renewals.sees(backend, renewed, age(renewed), Moment::now())?;
+        let age = watched.renewals.sees(backend, renewed, age(renewed), Moment::now())?;
         kind.map(|kind| Event::BackendSeen { kind, age })
     }
 
-    fn gone((key, _): Gone, noted: &mut Noted) -> Option<Event> {
+    fn gone((key, _): Gone, watched: &mut WatchState) -> Option<Event> {
         let backend = Backend::of_lease(&key.name)?;
-        noted.renewals.gone(backend);
+        watched.renewals.gone(backend);
         backend.objects().map(Event::BackendGone)
     }
 }
 
-impl Followed for WireBudget {
+impl WatchedResource for WireBudget {
     const KIND: WatchedKind = WatchedKind::Budgets;
 
-    fn seen(self, _: &mut Noted) -> Option<Event> {
+    fn seen(self, _: &mut WatchState) -> Option<Event> {
         Some(Event::BudgetSeen(translate::budget(&self)))
     }
 
-    fn gone((key, _): Gone, _: &mut Noted) -> Option<Event> {
+    fn gone((key, _): Gone, _: &mut WatchState) -> Option<Event> {
         Some(Event::BudgetGone(key))
     }
 }
 
-impl Followed for WireService {
+impl WatchedResource for WireService {
     const KIND: WatchedKind = WatchedKind::Services;
 
-    fn seen(self, _: &mut Noted) -> Option<Event> {
+    fn seen(self, _: &mut WatchState) -> Option<Event> {
         Some(translate::service(&self))
     }
 
-    fn gone((key, _): Gone, _: &mut Noted) -> Option<Event> {
+    fn gone((key, _): Gone, _: &mut WatchState) -> Option<Event> {
         Some(Event::ServiceGone(key))
     }
 }
 
 macro_rules! followed_owner {
     ($wire:ty, $kind:expr, $translate:path) => {
-        impl Followed for $wire {
+        impl WatchedResource for $wire {
             const KIND: WatchedKind = WatchedKind::Owners($kind);
 
-            fn seen(self, _: &mut Noted) -> Option<Event> {
+            fn seen(self, _: &mut WatchState) -> Option<Event> {
                 Some($translate(&self))
             }
 
-            fn gone((key, _): Gone, _: &mut Noted) -> Option<Event> {
+            fn gone((key, _): Gone, _: &mut WatchState) -> Option<Event> {
                 let owner = Owner { kind: $kind, name: key.name };
                 Some(Event::OwnerGone { namespace: key.namespace, owner })
             }
@@ -308,16 +308,16 @@ followed_owner!(WireReplicaSet, OwnerKind::ReplicaSet, translate::replica_set);
 followed_owner!(WireStatefulSet, OwnerKind::StatefulSet, translate::stateful_set);
 
 /// Before Kubernetes 1.34 there is none that counts.
-impl Followed for WireDeviceClass {
+impl WatchedResource for WireDeviceClass {
     const KIND: WatchedKind = WatchedKind::DeviceClasses;
     const MAY_BE_ABSENT: bool = true;
 
-    fn seen(self, _: &mut Noted) -> Option<Event> {
+    fn seen(self, _: &mut WatchState) -> Option<Event> {
         let resource = self.spec.extended_resource_name.map(Arc::from);
         Some(Event::DeviceClassSeen { class: key(&self.metadata).name, resource })
     }
 
-    fn gone((key, _): Gone, _: &mut Noted) -> Option<Event> {
+    fn gone((key, _): Gone, _: &mut WatchState) -> Option<Event> {
         Some(Event::DeviceClassGone(key.name))
     }
 }
@@ -327,44 +327,44 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn seen<K: Followed + serde::de::DeserializeOwned>(
-        noted: &mut Noted,
+    fn seen<K: WatchedResource + serde::de::DeserializeOwned>(
+        watched: &mut WatchState,
         object: Value,
     ) -> Option<Event> {
-        serde_json::from_value::<K>(object).unwrap().seen(noted)
+        serde_json::from_value::<K>(object).unwrap().seen(watched)
     }
 
     #[test]
     fn a_foreign_pod_that_lost_its_nomination_is_gone_for_us() {
-        let noted = &mut Noted::default();
+        let watched = &mut WatchState::default();
         let mut pod = json!({
             "metadata": {"namespace": "a", "name": "p", "uid": "u", "resourceVersion": "1"},
             "spec": {"schedulerName": "other", "containers": [{}]},
             "status": {"nominatedNodeName": "n1"},
         });
-        assert!(matches!(seen::<WirePod>(noted, pod.clone()), Some(Event::PodSeen(_))));
+        assert!(matches!(seen::<WirePod>(watched, pod.clone()), Some(Event::PodSeen(_))));
         pod["status"] = json!({});
-        let told = seen::<WirePod>(noted, pod);
+        let told = seen::<WirePod>(watched, pod);
         assert!(matches!(&told, Some(Event::PodGone(uid)) if uid.as_str() == "u"), "{told:?}");
     }
 
     #[test]
     fn a_lease_tells_each_renewal_once_and_other_leases_nothing() {
-        let noted = &mut Noted::default();
+        let watched = &mut WatchState::default();
         let lease = |name: &str, renewed: Value| json!({"metadata": {"name": name}, "spec": {"renewTime": renewed}});
         let time = json!("2026-01-01T00:00:00.000000Z");
         let corrd = lease(crds::backend_lease::CORRD, time.clone());
-        let first = seen::<WireLease>(noted, corrd.clone());
+        let first = seen::<WireLease>(watched, corrd.clone());
         assert!(matches!(first, Some(Event::BackendSeen { kind: ObjectKind::Corridor, .. })));
-        assert!(seen::<WireLease>(noted, corrd).is_none());
-        assert!(seen::<WireLease>(noted, lease("any", time)).is_none());
-        let lost = seen::<WireLease>(noted, lease(crds::backend_lease::CORRD, Value::Null));
+        assert!(seen::<WireLease>(watched, corrd).is_none());
+        assert!(seen::<WireLease>(watched, lease("any", time)).is_none());
+        let lost = seen::<WireLease>(watched, lease(crds::backend_lease::CORRD, Value::Null));
         assert!(matches!(lost, Some(Event::BackendGone(ObjectKind::Corridor))));
     }
 
     #[test]
     fn conditions_of_ours_are_noted_once_and_go_with_their_object() {
-        let noted = &mut Noted::default();
+        let watched = &mut WatchState::default();
         let corridor = |since: &str| {
             let condition =
                 |name: &str| json!({"type": name, "status": "True", "lastTransitionTime": since});
@@ -373,15 +373,15 @@ mod tests {
                 "status": {"conditions": [condition("InUse"), condition("Ready")]},
             })
         };
-        seen::<WireCorridor>(noted, corridor("2026-01-01T00:00:00Z"));
-        seen::<WireCorridor>(noted, corridor("2026-02-02T00:00:00Z"));
-        let known = &noted.use_conditions[&ObjectUid::new("u")];
+        seen::<WireCorridor>(watched, corridor("2026-01-01T00:00:00Z"));
+        seen::<WireCorridor>(watched, corridor("2026-02-02T00:00:00Z"));
+        let known = &watched.use_conditions[&ObjectUid::new("u")];
         assert_eq!(known.len(), 1);
         assert_eq!(known[0].since, "2026-01-01T00:00:00Z".parse().unwrap());
         let mut tracker = crate::tracker::Tracker::default();
         let meta: WireCorridor = serde_json::from_value(corridor("2026-01-01T00:00:00Z")).unwrap();
         tracker.seen(&meta.metadata);
-        let told = WireCorridor::gone(tracker.gone(&meta.metadata).unwrap(), noted);
-        assert!(matches!(told, Some(Event::ObjectGone(_))) && noted.use_conditions.is_empty());
+        let told = WireCorridor::gone(tracker.gone(&meta.metadata).unwrap(), watched);
+        assert!(matches!(told, Some(Event::ObjectGone(_))) && watched.use_conditions.is_empty());
     }
 }
