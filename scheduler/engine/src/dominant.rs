@@ -63,7 +63,7 @@ fn of_object(engine: &Engine, rejection: &ObjectRejection) -> Dominant {
     let held_by = used.filter(|_| rejection.phase.is_some()).map_or(0, |used| used.users.len());
     let by = match held_by {
         0 => String::new(),
-        // It has said by whom.
+        // The message names the Pod already.
         _ if matches!(rejection.cause, Cause::InUse { .. }) => String::new(),
         1 => ", held by 1 Pod".to_owned(),
         pods => format!(", held by {pods} Pods"),

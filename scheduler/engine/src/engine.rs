@@ -40,7 +40,7 @@ pub struct EngineConfig {
     pub cache: CacheLimit,
 }
 
-/// A soft limit of one namespace on each object: beyond it, its Pods stand behind the others.
+/// A soft limit of one namespace on each object: beyond it, its Pods queue behind the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quota {
     pub namespace: Arc<str>,
@@ -49,14 +49,14 @@ pub struct Quota {
     pub pods: Option<usize>,
 }
 
-/// The scheduler's mind: what it knows of the cluster, who waits for what, who holds what.
+/// The state of the scheduler: the cluster as observed, the queues, the reservations.
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) config: EngineConfig,
     pub(crate) now: Instant,
     /// Nodes, and the Pods that are on them or are nominated for them.
     pub(crate) cluster: Cluster,
-    /// The same, arranged so that the best Node for a Pod is found quickly.
+    /// The same, indexed so that the best Node for a Pod is found quickly.
     pub(crate) placing: Placing,
     pub(crate) pods: Records,
     pub(crate) objects: Objects,
@@ -65,7 +65,7 @@ pub struct Engine {
     pub(crate) active: ActiveQueue,
     pub(crate) backoff: BackoffQueue,
     pub(crate) parked: Parked,
-    /// The same, arranged so that those whom a change concerns are found quickly.
+    /// The same, indexed so that the Pods that a change may help are found quickly.
     pub(crate) wake_index: WakeIndex,
     pub(crate) throttle: NamespaceThrottle,
     pub(crate) excluded: ExcludedNodes,
@@ -74,7 +74,7 @@ pub struct Engine {
     pub(crate) nominations: Nominations,
     pub(crate) foreign: ForeignNominations,
     pub(crate) sweep_at: Instant,
-    /// The last class of Pod that was looked at, while not all of them were.
+    /// The last class that the sweep has judged, while it is not complete.
     pub(crate) sweep_after: Option<ParkKey>,
     pub(crate) reports: Reports,
     pub(crate) uses: Uses,
@@ -93,7 +93,7 @@ pub struct Engine {
     pub(crate) queue_metrics: QueueMetrics,
 }
 
-/// Held Pods looked at in one `poll_report`: most often there is nothing new to say of them, and a
+/// Unschedulable Pods looked at in one `poll_report`: most often there is nothing new to report, and a
 /// look may cost an evaluation of all Nodes.
 const UNSCHEDULABLE_LOOKS_MAX: usize = 32;
 
@@ -168,10 +168,10 @@ impl Engine {
         if self.active.is_empty() { Poll::Idle } else { Poll::Yield }
     }
 
-    /// The next thing to tell people, or none for now: see [`Self::has_reports`].
+    /// The next report to write, or none for now: see [`Self::has_reports`].
     pub fn poll_report(&mut self) -> Option<Report> {
-        // Few, and others wait for them: an owner that releases an object, for instance.
-        // Who has not seen all Pods yet cannot say that nobody uses something.
+        // Few, and others wait for them: a controller that releases an object, for instance. Before all Pods were listed,
+        // an object cannot be reported as unused.
         if self.unsynced.is_empty()
             && let Some(report) = self.use_report()
         {
@@ -181,8 +181,7 @@ impl Engine {
         if let Some(report) = self.next_eviction() {
             return Some(report);
         }
-        // In turn, so that neither a flood of held Pods nor one of bound Pods keeps the other
-        // from being told.
+        // In turn, so that neither a flood of unschedulable Pods nor one of bound Pods delays the reports on the other.
         if self.reports.is_turn_of_scheduled()
             && let Some(report) = self.reports.pop_scheduled()
         {
@@ -218,7 +217,7 @@ impl Engine {
         self.reports.walked(&object, to.cloned());
     }
 
-    /// Whether `poll_report` has more to look at, though it may have had nothing to tell.
+    /// Whether `poll_report` has more to look at, though it may have returned none.
     pub fn has_reports(&self) -> bool {
         !self.reports.is_empty()
             || !self.evictions.is_empty()
@@ -281,7 +280,7 @@ impl Engine {
         self.sweep();
     }
 
-    /// The report on a held Pod as it stands now; none if there is nothing new to say.
+    /// The report on an unschedulable Pod in its present state; none if there is nothing new.
     fn unschedulable_report(&mut self, uid: &PodUid) -> Option<Report> {
         self.refresh_rejection(uid);
         let (nodes_total, excluded) = (self.cluster.nodes.len(), self.excluded.message());

@@ -22,7 +22,7 @@ pub struct Explanation {
     pub message: String,
     pub dominant: Option<Dominant>,
     pub nodes: NodesExplained,
-    /// Whom it could send away, or why that does not help. `None`: there is no need.
+    /// The possible victims, or why preemption does not help. `None`: it is not needed.
     pub preemption: Option<PreemptionExplained>,
     /// Its nominated Node.
     pub nominated_node: Option<NodeName>,
@@ -45,7 +45,7 @@ pub struct NodesExplained {
 /// kube-scheduler's name of what binds a Pod.
 pub(crate) const BINDER: &str = "DefaultBinder";
 
-/// A tie of more than this tells nobody anything.
+/// A longer tie is not informative.
 const BEST_NAMED_MAX: usize = 100;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,9 +60,9 @@ pub struct ReasonExplained {
 pub struct PreemptionExplained {
     /// Why it does not help. `None`: it does.
     pub message: Option<String>,
-    /// Where the loss is smallest.
+    /// Where the cost is lowest.
     pub nodes: Vec<NodeName>,
-    /// Who would have to leave each of them.
+    /// The victims on each of them.
     pub victims: Vec<(NodeName, Vec<ObjectKey>)>,
 }
 
@@ -203,7 +203,7 @@ impl Engine {
     }
 }
 
-/// A Pod that somebody asks about.
+/// The Pod that is explained.
 struct Question<'a> {
     pod: ObjectKey,
     spec: &'a PodSpec,

@@ -1,5 +1,4 @@
-//! Who holds what of Corridors and MemoryBundles, with undo. What Pods take of Nodes is counted from
-//! the Pods themselves.
+//! Reservations of Corridors and MemoryBundles, with undo. What Pods take of Nodes is counted from the Pods themselves.
 //!
 //! The ledger is derived state. It is rebuilt from bound Pods at start; nothing in it is durable.
 
@@ -12,15 +11,15 @@ use model::{Amount, Granted, NodeName, ObjectKey, ObjectUid, Pod, PodUid};
 
 use crate::queue::Order;
 
-/// What one Pod takes where it is placed: all of it, or nothing. It is held while the Pod is bound or being bound,
-/// and while the Pod is nominated and its victims leave.
+/// What one Pod takes where it is placed: all of it, or nothing. It lasts while the Pod is bound or being bound, and
+/// while the Pod is nominated and its victims terminate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Reservation {
     pub node: NodeName,
     pub granted: Box<[Granted]>,
 }
 
-/// Who holds it.
+/// The Pod that holds a reservation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Holder {
     pub uid: PodUid,
@@ -77,7 +76,7 @@ impl ObjectUse {
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     objects: BTreeMap<ObjectUid, ObjectUse>,
-    /// What is held for nominated Pods, the most important first. It counts against Pods of the same and of lower
+    /// What is reserved for nominated Pods, the most important first. It counts against Pods of the same and of lower
     /// priority, as the room on the Node does.
     nominated: BTreeMap<ObjectUid, BTreeMap<Order, Nominee>>,
     /// What was done since the last commit, newest last.
@@ -115,7 +114,7 @@ impl Ledger {
         }
     }
 
-    /// Holds everything for a nominated Pod, under the current mark.
+    /// Reserves everything for a nominated Pod, under the current mark.
     pub fn nominate(&mut self, order: Order, pod: &Pod, reservation: &Reservation) {
         for Granted { uid, amount } in &reservation.granted {
             let nominee = Nominee { holder: Holder::of(pod), amount: *amount };
@@ -124,7 +123,7 @@ impl Ledger {
         }
     }
 
-    /// Nothing is held for the nominated Pod any more, under the current mark.
+    /// Releases what is reserved for the nominated Pod, under the current mark.
     pub fn withdraw(&mut self, order: Order, reservation: &Reservation) {
         for Granted { uid, .. } in &reservation.granted {
             if let Some(nominee) = self.remove_nominee(order, uid) {

@@ -64,7 +64,7 @@ impl Objects {
         Some(before)
     }
 
-    /// The same knowledge with nobody in the queue.
+    /// The same objects with empty queues.
     pub fn without_queues(self) -> Self {
         Self { queues: BTreeMap::new(), ..self }
     }
@@ -181,8 +181,8 @@ impl Objects {
             || self.domains.get(namespace) == Some(&object.security_domain)
     }
 
-    /// Who may use whose object: its own namespace always, others if an AttestationPolicy of the
-    /// owner lets them in.
+    /// Whether a namespace may use objects of another: always its own, others if an AttestationPolicy of the owner allows
+    /// it.
     pub fn may_use(&self, namespace: &str, owner: &str) -> bool {
         let of_owner = |policy: &ObjectKey| *policy.namespace == *owner;
         namespace == owner
@@ -196,7 +196,7 @@ impl Objects {
     /// What the object promises now, or why it promises nothing.
     ///
     /// It is the whole floor or nothing: what is measured above the floor is noise, and below it
-    /// the floor is not met for anybody.
+    /// the floor is not met for any Pod.
     pub fn promise(&self, object: &ObjectRef, now: Instant) -> Result<FloorPromise<'_>, Cause> {
         if self.not_installed.contains(&object.kind) {
             return Err(Cause::NotInstalled);

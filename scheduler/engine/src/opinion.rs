@@ -1,4 +1,4 @@
-//! What the engine would do with a Pod that somebody else places.
+//! What the engine would do with a Pod that another scheduler places (shadow mode).
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ pub enum Opinion {
     },
 }
 
-/// What is to be said of the Node that was chosen.
+/// The opinion on the Node that the other scheduler chose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeOpinion {
     Feasible { total: Option<i64> },
@@ -43,7 +43,7 @@ pub enum NodeOpinion {
 }
 
 impl Engine {
-    /// Changes nothing. To be asked before the engine is told what became of the Pod.
+    /// Changes nothing. To be called before the engine handles the event that shows what became of the Pod.
     pub fn opinion(
         &self,
         candidate: Candidate<'_>,

@@ -154,7 +154,7 @@ impl Engine {
     pub(crate) fn term_began(&mut self) {
         self.evictions = Evictions::default();
         self.take_over_announced();
-        self.uses.tell_anew(self.objects.refs());
+        self.uses.report_anew(self.objects.refs());
         let all = self.pods.sorted().into_iter();
         let mut waiting: Vec<_> = all.filter(|(_, record)| record.stage.is_waiting()).collect();
         waiting.sort_by_key(|(_, record)| record.order);

@@ -56,8 +56,7 @@ impl Engine {
         &self.config.profiles.of(profile).rules
     }
 
-    /// Whoever was rejected by the old settings is tried by the new ones. What is bound stays: settings
-    /// send nobody away.
+    /// Pods that the old settings rejected are tried with the new ones. Bound Pods stay: new settings evict none.
     pub(crate) fn reconfigured(&mut self, config: EngineConfig) {
         let seed = self.config.seed;
         self.config = EngineConfig { seed, ..config };

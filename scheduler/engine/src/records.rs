@@ -8,12 +8,11 @@ use model::{ObjectKey, PodUid};
 
 use crate::record::Record;
 
-/// The place of a record.
+/// The index of a record.
 type RecordIndex = u32;
 
-/// Looked up by a hash, which is quicker than by order when there are many. The tables hold places only: what they are
-/// looked up by stands in the records. Whoever walks over all of them in a way that could show asks for
-/// [`Self::sorted`].
+/// Looked up by a hash, which is quicker than by order when there are many. The tables hold indexes only: the keys
+/// are in the records. A walk whose order could become visible uses [`Self::sorted`].
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     places: Vec<Option<Box<Record>>>,
@@ -21,8 +20,8 @@ pub(crate) struct Records {
     by_uid: HashTable<RecordIndex>,
     by_key: HashTable<RecordIndex>,
     hasher: FixedState,
-    /// Who was last looked up to be changed: most often it is the same again. Kept by its very UID, so that nothing
-    /// else can come to lie in the same memory.
+    /// The last lookup by `get_mut`: most often the next is the same. It keeps the UID itself, so that no other can be
+    /// allocated at the same address.
     last: Option<(PodUid, RecordIndex)>,
 }
 

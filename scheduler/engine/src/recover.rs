@@ -12,7 +12,7 @@ impl Engine {
     /// aside until it changes. Returns that Pod.
     ///
     /// What was observed (Nodes, Pods, Corridors) and what is reserved (for bound and
-    /// binding Pods) is kept; queues, queues and sums, which the panic may have left half
+    /// binding Pods) is kept; queues and sums, which the panic may have left half
     /// changed, are derived again.
     pub fn recover(&mut self) -> Option<PodUid> {
         let mut fresh = Self::new(self.config.clone());

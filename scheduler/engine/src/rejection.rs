@@ -24,7 +24,7 @@ pub enum Rejection {
     Failed(String),
     /// A Node was found, but the API server did not bind the Pod to it.
     Binding(BindingRejection),
-    /// Our own code failed on this Pod; the others go on without it.
+    /// The scheduler itself failed on this Pod; the others go on without it.
     Quarantined,
 }
 
@@ -135,7 +135,7 @@ pub enum Class {
 
 /// The reason of a condition `Ready` when less is measured than the floor.
 const BELOW_FLOOR: &str = "BelowFloor";
-/// Its reason when there is no daemon: nobody is silent then.
+/// Its reason when no daemon is configured: then none is silent.
 const BACKEND_NOT_CONFIGURED: &str = "BackendNotConfigured";
 
 /// Whether what an object says of itself is why it promises nothing.
@@ -183,7 +183,7 @@ pub enum Cause {
     BelowFloor,
     MoreThanFloor,
     Short,
-    /// It is not shareable, and somebody has it.
+    /// It is not shareable, and in use.
     InUse {
         by: ObjectKey,
     },
@@ -191,7 +191,7 @@ pub enum Cause {
         head: ObjectKey,
         times_passed: u32,
     },
-    /// There would be enough, were it not held for a Pod whose victims are leaving a Node.
+    /// There would be enough, were it not reserved for a nominated Pod whose victims are terminating.
     HeldForNominated {
         pod: ObjectKey,
     },

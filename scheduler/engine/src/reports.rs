@@ -1,4 +1,4 @@
-//! When a person is told, and when not again.
+//! The queue of reports, and how often a report on one Pod may be written.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -20,10 +20,10 @@ const WRITE_INTERVAL: Duration = Duration::from_secs(30);
 /// Half a kilobyte each: some minutes of binding at full speed, until the API server has time for Events.
 const EVENTS_WAITING_MAX: usize = 100_000;
 
-/// A report on a namespace that cannot be told anything now is looked at again after this long.
+/// A report to a namespace whose writes are overdue is retried after this long.
 const PUT_OFF: Duration = Duration::from_secs(5);
 
-/// Events about bound Pods wait behind Bindings. What is too many is counted, and never told.
+/// Events about bound Pods wait behind Bindings. Those above the limit are counted and dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventQueue {
     pub waiting_max: usize,
@@ -70,8 +70,8 @@ impl ReportState {
     }
 }
 
-/// Reports on their way out. A held Pod is queued by name only: what is told is its state
-/// when the report leaves, so a queue of any age says nothing false.
+/// Reports to be written. An unschedulable Pod is queued by UID only: the report is made from its state when it is
+/// written, so it is never stale.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Reports {
     scheduled: VecDeque<Report>,
@@ -80,11 +80,11 @@ pub(crate) struct Reports {
     unschedulable: VecDeque<PodUid>,
     #[serde(skip)]
     unschedulable_members: BTreeSet<PodUid>,
-    /// Objects whose whole queue may have something new to be told, and how far that has come. A
-    /// long line is walked in small steps, behind everything urgent.
+    /// Objects whose waiting Pods may all need a new report, and how far the walk has come. A long queue is walked in
+    /// small steps, behind everything urgent.
     #[serde(with = "crate::written::pairs")]
     queues: BTreeMap<ObjectRef, Walk>,
-    /// Those who are due at the same time, by their names: no two runs differ.
+    /// Ordered by UID among those due at the same time: no two runs differ.
     #[serde(with = "crate::written::due")]
     later: PriorityQueue<PodUid, Reverse<(Instant, PodUid)>>,
     pub dropped: u64,
@@ -95,7 +95,7 @@ pub(crate) struct Reports {
 struct Walk {
     after: Option<QueuePosition>,
     /// It changed again meanwhile: once more from the start, but not before the end was reached,
-    /// or a flapping object would keep the last in its queue from ever being told.
+    /// or a flapping object would keep the last in its queue from ever being reported.
     again: bool,
 }
 
@@ -105,7 +105,7 @@ impl Reports {
         walk.again = walk.after.is_some();
     }
 
-    /// A line to walk on, and from where.
+    /// A queue to walk, and from where.
     pub fn queue_to_walk(&self) -> Option<(ObjectRef, Option<QueuePosition>)> {
         self.queues.first_key_value().map(|(object, walk)| (object.clone(), walk.after.clone()))
     }
@@ -143,7 +143,7 @@ impl Reports {
         self.scheduled.len() + self.scheduled_later.len() >= queue.waiting_max
     }
 
-    /// A report on a held Pod that cannot be written now.
+    /// A report on an unschedulable Pod that cannot be written now.
     pub fn put_off_unschedulable(&mut self, now: Instant, pod: &PodUid, state: &mut ReportState) {
         state.put_off();
         self.later.push(pod.clone(), Reverse((now + PUT_OFF, pod.clone())));
@@ -203,7 +203,7 @@ impl Reports {
         self.scheduled.is_empty() && self.unschedulable.is_empty() && self.queues.is_empty()
     }
 
-    /// What is still to be told of bound Pods outlives everything derived.
+    /// Events about bound Pods that are still to be written outlive everything derived.
     pub fn only_scheduled(self) -> Self {
         Self {
             scheduled: self.scheduled,

@@ -26,7 +26,7 @@ use crate::stats::Stats;
 use crate::uses::Uses;
 
 /// What the engine knows, has reserved and has nominated. What can be counted or sorted again from it is left out: sums,
-/// queues, who stands where in a queue.
+/// indexes, positions in queues.
 ///
 /// Taking one copies references, not Pods: some 50 ms of 50,000 Pods on 5,000 Nodes. To write it takes more than ten
 /// times as long, and can be done elsewhere.
@@ -35,7 +35,7 @@ pub struct Snapshot {
     config: EngineConfig,
     now: Instant,
     nodes: Vec<ClusterNode>,
-    /// Who has which place: equals are chosen from by their places.
+    /// The Node in each slot: ties are broken by slot.
     seats: Vec<Option<NodeName>>,
     namespaces: BTreeMap<Arc<str>, Labels>,
     budgets: Vec<PodDisruptionBudget>,

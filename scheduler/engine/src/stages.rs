@@ -1,4 +1,4 @@
-//! Where a Pod is, and how it gets from one place to another.
+//! The stages of a Pod, and the one function that moves it between them.
 
 use model::{Need, ObjectRef, PodUid};
 use rules::{Chances, Prospect};
@@ -11,14 +11,14 @@ use crate::throttling::BindingChange;
 use crate::wakes_on::WakeOn;
 
 impl Engine {
-    /// Moves a Pod from where it is to another place: the only way a Pod moves.
+    /// Moves a Pod to another stage, and in and out of the queues: the only way a Pod changes stage.
     pub(crate) fn move_to(&mut self, uid: &PodUid, to: Stage) {
         let Some(record) = self.pods.get_mut(uid) else { return };
         let from = std::mem::replace(&mut record.stage, to.clone());
         *self.stats.of_stage(&from) -= 1;
         *self.stats.of_stage(&to) += 1;
         self.queue_metrics.moved(&from, &to);
-        // Whoever is sent back at once was not decided upon.
+        // A Pod that is put off at once was not decided.
         let is_put_off = matches!(to, Stage::Active | Stage::Backoff | Stage::Throttled);
         if self.trying.as_ref() == Some(uid) && !is_put_off {
             self.queue_metrics.tried(self.now, record);
@@ -82,8 +82,7 @@ impl Engine {
         }
     }
 
-    /// A Pod that has just been rejected has no chance; but one that is nominated for a Node may have
-    /// sent others away.
+    /// A Pod that has just been rejected fits nowhere; but a nominated one may have victims that leave.
     fn park(&mut self, uid: &PodUid) {
         let Some(record) = self.pods.get(uid) else { return };
         let (key, order) = (record.park_key(), record.order);

@@ -1,4 +1,4 @@
-//! Bindings of one namespace that fail or are slow keep only its own Pods waiting.
+//! Bindings of one namespace that fail or are slow delay only the Pods of that namespace.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! When a Pod could start, as far as others have declared their ends. Changes nothing.
 //!
-//! It is a bound, not a promise: nobody starts before those ends, unless somebody ends earlier than
-//! declared. What rests on more than declared ends says so.
+//! It is a lower bound, not a promise: the Pod does not start before those ends, unless a Pod ends earlier than
+//! declared. An estimate that rests on more than declared ends says so.
 
 use model::{
     Amount, ClusterNode, ClusterPod, DeclaredEnd, NodeName, ObjectKey, ObjectRef, Reservable,
@@ -38,7 +38,7 @@ pub enum Basis {
 pub enum Confidence {
     /// Declared ends alone lead there.
     Declared,
-    /// Others come first, and nobody knows what they will do.
+    /// Other Pods come first, and when they end is unknown.
     Partial,
     Unknown,
 }
@@ -157,7 +157,7 @@ impl Engine {
         Estimate { earliest_unix_s: None, basis, confidence: Confidence::Unknown }
     }
 
-    /// Who stands before the Pod in the object's line: how many, and what they ask together.
+    /// The Pods before it in the object's queue: how many, and what they ask together.
     fn ahead_of(&self, record: &Record, object: &ObjectRef) -> (usize, Amount) {
         let over_quota = |namespace: &str| self.is_over_quota(object, namespace);
         let rank_of = |record: &Record| Rank {

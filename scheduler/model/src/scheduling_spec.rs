@@ -32,7 +32,7 @@ pub struct SchedulingSpec {
     pub pod_affinity: PodAffinity,
     #[serde(skip_serializing_if = "is_default")]
     pub topology_spread: Vec<TopologySpreadConstraint>,
-    /// Who controls the Pod, if it is of a kind whose Pods are spread by default.
+    /// The controller of the Pod, if it is of a kind whose Pods are spread by default.
     #[serde(skip_serializing_if = "is_default")]
     pub owner: Option<Owner>,
     /// Of containers and sidecars; other init containers do not keep theirs.

@@ -94,7 +94,7 @@ impl Cluster {
         cluster
     }
 
-    /// Every Pod that has not ended and is on a Node, whoever put it there. Of the Pods that
+    /// Every Pod that has not ended and is on a Node, bound by any scheduler. Of the Pods that
     /// wait, those whose nomination is to be respected; the others change nothing.
     pub fn pods(&self) -> &ByUid {
         &self.pods

@@ -289,7 +289,7 @@ pub fn victims_by<'a>(
         victims.sort_by_key(|victim| importance(victim));
     }
     if victims.is_empty() {
-        // Everyone fits again, so the Pod was not rejected for their sake.
+        // All of them fit again, so they were not the reason for the rejection.
         return Err(PreemptionRefusal::NotHelpful);
     }
     let cost = VictimCost::of(&victims, budget_violations);

@@ -29,7 +29,7 @@ impl Engine {
         }
     }
 
-    /// Only what was decided here counts: whoever names a Node in a Pod of his own closes nothing.
+    /// Only Pods that were decided here count: a tenant must not exclude a Node by a Pod that names it.
     pub(super) fn kubelet_rejected(&mut self, pod: &PodUid, why: Arc<str>) {
         let decided = self.pods.get(pod).filter(|_| self.has_placed(pod));
         let node = decided.and_then(|record| record.reservation.as_ref()).map(|it| it.node.clone());

@@ -1,4 +1,4 @@
-//! Corridors, MemoryBundles, the daemons behind them, and whom their owners let in.
+//! Corridors, MemoryBundles, their backends, and the namespaces that may use them.
 
 use std::time::Duration;
 
@@ -47,8 +47,8 @@ impl Engine {
         }
     }
 
-    /// A namespace belongs to another security domain than before: a rare event, so everybody who
-    /// was refused is asked again.
+    /// A namespace belongs to another security domain than before: a rare event, so all Pods
+    /// that were refused for that reason are tried again.
     pub(super) fn domains_changed(&mut self) {
         self.question_nominees_for(|_| true);
         for object in self.objects.with_queues() {
@@ -57,8 +57,8 @@ impl Engine {
         }
     }
 
-    /// Whom the owner lets in has changed. Those already in the queue are asked again when their turn
-    /// comes; those who were refused are asked now.
+    /// The namespaces that may use the objects of this owner have changed. Pods in queues are checked again when their
+    /// turn comes; Pods that were refused are tried now.
     pub(super) fn policy_changed(&mut self, owner: &str) {
         let of_owner = |object: &ObjectRef| *object.key.namespace == *owner;
         self.question_nominees_for(of_owner);
@@ -87,7 +87,7 @@ impl Engine {
         }
     }
 
-    /// Tells held Pods when a daemon falls silent or speaks again.
+    /// Reports anew on waiting Pods when a backend falls silent or is back.
     pub(crate) fn note_freshness(&mut self) {
         let is_as_before =
             |kind| self.objects.is_fresh(kind, self.now) == self.fresh.contains(&kind);
@@ -114,8 +114,8 @@ impl Engine {
         }
     }
 
-    /// Whoever refers to the object is told anew: those who wait for it, and those who wait for another object and lack
-    /// this one, too.
+    /// Reports anew on all Pods that refer to the object: those that wait for it, and those that wait for another object
+    /// and lack this one, too.
     pub(super) fn report_waiting_for(&mut self, object: &ObjectRef) {
         self.report_queue(object);
         for other in self.objects.with_queues() {

@@ -68,7 +68,7 @@ impl Engine {
         self.pods.insert(record);
     }
 
-    /// A Pod on a Node counts there, whoever put it there.
+    /// A Pod on a Node counts there, also if another scheduler bound it.
     ///
     /// What it holds of an object is what was granted when it was bound: a later edit of its
     /// annotations neither lowers nor raises it.
@@ -192,7 +192,7 @@ impl Engine {
         self.reports.forget(uid);
     }
 
-    /// Takes the Pod out of whatever line it stands in or was released from.
+    /// Removes the Pod from the queue that it waits in or was released from.
     fn stop_waiting(&mut self, uid: &PodUid) {
         let Some(record) = self.pods.get_mut(uid) else { return };
         let (order, woken_as) = (record.order, record.woken_as.take());
@@ -233,7 +233,7 @@ impl Engine {
         self.wake_after_release(&reservation);
     }
 
-    /// Frees what the Pod holds; who could use it is not told yet.
+    /// Frees what the Pod has reserved; no Pod is woken yet.
     pub(super) fn release_reservation(&mut self, uid: &PodUid) -> Option<Reservation> {
         let record = self.pods.get_mut(uid)?;
         let reservation = record.reservation.take()?;

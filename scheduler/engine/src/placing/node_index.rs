@@ -93,7 +93,7 @@ impl NodeIndex {
                     }
                 }
             }
-            // Terms of those who are nominated for a Node look at them, too, and are not counted.
+            // Terms of nominated Pods depend on them, too, and are not counted.
             ClusterChange::Namespaces => {
                 return self.counters.looks_at_namespaces() || !self.nominated.is_empty();
             }

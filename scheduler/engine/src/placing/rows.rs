@@ -260,7 +260,7 @@ impl Row {
         row
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "what is lost is put right by whoever divides")]
+    #[expect(clippy::cast_precision_loss, reason = "callers correct what is lost")]
     fn inverses(&self) -> [f64; 2] {
         let [cpu, memory, storage] = self.allocatable;
         let has_parts = cpu > 0 && memory > 0 && storage >= 0;

@@ -181,7 +181,7 @@ impl History {
         for class in filed {
             let has_chance =
                 engine.parked.chances(class).is_some_and(|it| *it != Chances::default());
-            assert!(!has_chance || engine.wake_index.hopeful().any(|it| it == class));
+            assert!(!has_chance || engine.wake_index.placeable().any(|it| it == class));
         }
     }
 

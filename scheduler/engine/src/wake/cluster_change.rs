@@ -82,7 +82,7 @@ impl Engine {
             }
         }
         let meant = (!terms.is_empty()).then(|| index.meant_by(&self.cluster, &terms));
-        index.watchful().chain(meant.into_iter().flatten()).cloned().collect()
+        index.pod_dependent().chain(meant.into_iter().flatten()).cloned().collect()
     }
 
     /// The classes to which one of these Nodes, which have changed, may be something else now.
@@ -114,7 +114,7 @@ impl Engine {
             let chances = self.parked.chances(class);
             chances.is_some_and(|it| nodes.iter().any(|node| it.are_on(node)))
         };
-        concerned.extend(self.wake_index.hopeful().filter(had_one).cloned());
+        concerned.extend(self.wake_index.placeable().filter(had_one).cloned());
         concerned
     }
 
@@ -134,7 +134,7 @@ impl Engine {
 
     fn note_chances(&mut self, class: &ParkKey) {
         let has_any = self.parked.chances(class).is_some_and(|it| *it != Chances::default());
-        self.wake_index.set_hopeful(class, has_any);
+        self.wake_index.set_placeable(class, has_any);
     }
 
     /// Selectors may tell Pods apart now that were of one class: those become classes of their own, which know what they knew.

@@ -1,4 +1,4 @@
-//! Who is tried again, and when: exactly those whom a change can help.
+//! Wake-ups: exactly the Pods that a change may help are tried again.
 
 mod cluster_change;
 mod free_capacity;
@@ -15,7 +15,7 @@ pub(crate) use cluster_change::ClusterChange;
 pub(crate) use index::WakeIndex;
 
 impl Engine {
-    /// What a Pod held of objects is free again.
+    /// Bandwidth of objects has been released.
     pub(crate) fn wake_after_release(&mut self, reservation: &Reservation) {
         for granted in &reservation.granted {
             if let Some(object) = self.objects.ref_of(&granted.uid).cloned() {
@@ -30,7 +30,7 @@ impl Engine {
         }
     }
 
-    /// Sends on the Pods of a queue that fit into what is free, in order.
+    /// Releases the Pods of a queue that fit into what is free, in order.
     pub(crate) fn release_queue(&mut self, object: &ObjectRef) {
         loop {
             let (next, kept) = self.next_to_release(object);
@@ -54,14 +54,14 @@ impl Engine {
         }
     }
 
-    /// Who goes next, and whether somebody else could, were nothing kept for the head.
+    /// The next Pod to release, and whether another could go if nothing were kept for the head.
     fn next_to_release(&self, object: &ObjectRef) -> (Option<Waiting>, bool) {
-        let nobody = (None, false);
-        let Some(queue) = self.objects.queue(object) else { return nobody };
-        let Ok(promise) = self.objects.promise(object, self.now) else { return nobody };
+        let none = (None, false);
+        let Some(queue) = self.objects.queue(object) else { return none };
+        let Ok(promise) = self.objects.promise(object, self.now) else { return none };
         let is_used = self.ledger.object(&promise.of.uid).is_some();
         if promise.of.exclusive && (is_used || queue.has_released()) {
-            return nobody;
+            return none;
         }
         let reserved = self.ledger.reserved(&promise.of.uid);
         let free = promise.reservable.saturating_sub(reserved).saturating_sub(queue.spoken_for());
@@ -69,10 +69,10 @@ impl Engine {
         let fits = |order, amount| self.is_left_for(promise.of, order, amount, free);
         let next = queue.first_that(free, &over_quota, &fits);
         let head = queue.head(&over_quota);
-        let (Some(next), Some(head)) = (next, head) else { return nobody };
+        let (Some(next), Some(head)) = (next, head) else { return none };
         let passes_head = head.rank < next.rank && !next.amount.is_zero();
         if passes_head && self.is_kept_for(object, &head) {
-            // Who reserves nothing takes nothing from the head.
+            // A Pod that reserves nothing takes nothing from the head.
             return (queue.first_that(Amount::ZERO, &over_quota, &fits), true);
         }
         (Some(next), false)
@@ -122,7 +122,7 @@ impl Engine {
             || quota.pods.is_some_and(|limit| used.pods >= limit)
     }
 
-    /// Wakes the Pods beside the queue whom a change concerns.
+    /// Wakes the blocked Pods that a change may help.
     pub(crate) fn unblock(&mut self, object: &ObjectRef, concerns: impl Fn(UnblockOn) -> bool) {
         let Some(queue) = self.objects.queue(object) else { return };
         let woken: Vec<PodUid> = queue

@@ -100,7 +100,7 @@ impl Counts {
             || self.affinity.is_empty() && means_all(trial.cluster, terms, trial.pod)
     }
 
-    /// A Node without the key is in no place, so nobody is near.
+    /// A Node without the key is in no place, so no Pod is near.
     fn anti_affinity_holds(&self, trial: &Trial<'_>) -> bool {
         let terms = trial.pod.pod_affinity.anti_required.iter();
         let mut places = terms.filter_map(|term| place(term, trial.node));

@@ -4,20 +4,20 @@
 use model::ClusterNode;
 
 use super::resource_use::{ResourceUse, Sums, asked, resource_uses};
-use super::{Answer, Contest, SCORE_MAX};
+use super::{PluginResult, SCORE_MAX, ScoreContext};
 
 /// A Pod that requests none of the resources is not scored: it would pile up on one Node.
-pub(super) fn score(contest: &Contest<'_>) -> Answer {
-    let asked = asked(contest, Sums::AsRequested);
-    if contest.rules.balanced_resources.iter().all(|name| asked.amount(name) == 0) {
-        return Answer::Silent;
+pub(super) fn score(context: &ScoreContext<'_>) -> PluginResult {
+    let asked = asked(context, Sums::AsRequested);
+    if context.rules.balanced_resources.iter().all(|name| asked.amount(name) == 0) {
+        return PluginResult::Skipped;
     }
-    Answer::Scored(contest.each(|node| node_score(contest, node)))
+    PluginResult::Scored(context.each(|node| node_score(context, node)))
 }
 
-fn node_score(contest: &Contest<'_>, node: &ClusterNode) -> i64 {
-    let names = contest.rules.balanced_resources.iter();
-    balanced_score(&resource_uses(contest, node, names, Sums::AsRequested))
+fn node_score(context: &ScoreContext<'_>, node: &ClusterNode) -> i64 {
+    let names = context.rules.balanced_resources.iter();
+    balanced_score(&resource_uses(context, node, names, Sums::AsRequested))
 }
 
 /// How much more even the use of the resources becomes.

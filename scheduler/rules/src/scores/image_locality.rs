@@ -1,24 +1,24 @@
-//! Prefers Nodes that already have large images of the Pod, unless everyone else lacks them.
+//! Prefers Nodes that already have large images of the Pod, unless all other Nodes lack them.
 
 use model::ClusterNode;
 
-use super::{Answer, Contest, scaled};
+use super::{PluginResult, ScoreContext, scaled};
 use crate::cluster::Cluster;
 
 const SUM_BYTES_MIN: i64 = 23 << 20;
 const SUM_BYTES_MAX_PER_CONTAINER: i64 = 1000 << 20;
 
-pub(super) fn score(contest: &Contest<'_>) -> Answer {
-    let images = contest.pod.images.iter();
+pub(super) fn score(context: &ScoreContext<'_>) -> PluginResult {
+    let images = context.pod.images.iter();
     let sizes: Vec<(&str, i64)> =
-        images.map(|image| (&**image, spread_size(contest.cluster, image))).collect();
-    Answer::Scored(contest.each(|node| node_score(contest, &sizes, node)))
+        images.map(|image| (&**image, spread_size(context.cluster, image))).collect();
+    PluginResult::Scored(context.each(|node| node_score(context, &sizes, node)))
 }
 
-fn node_score(contest: &Contest<'_>, sizes: &[(&str, i64)], node: &ClusterNode) -> i64 {
+fn node_score(context: &ScoreContext<'_>, sizes: &[(&str, i64)], node: &ClusterNode) -> i64 {
     let present = sizes.iter().filter(|(image, _)| has_image(node, image));
     let sum = present.fold(0_i64, |sum, (_, size)| sum.saturating_add(*size));
-    let most = SUM_BYTES_MAX_PER_CONTAINER.saturating_mul(i64::from(contest.pod.containers));
+    let most = SUM_BYTES_MAX_PER_CONTAINER.saturating_mul(i64::from(context.pod.containers));
     // Image volumes count with their size, but not as containers; hence the order of the limits.
     let sum = if sum < SUM_BYTES_MIN { SUM_BYTES_MIN } else { sum.min(most) };
     scaled(sum.saturating_sub(SUM_BYTES_MIN), most.saturating_sub(SUM_BYTES_MIN))

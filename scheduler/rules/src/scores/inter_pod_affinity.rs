@@ -5,21 +5,21 @@ use std::sync::Arc;
 
 use model::{AffinityTerms, ClusterNode, ClusterPod, PodAffinityTerm};
 
-use super::{Answer, Contest, SCORE_MAX, Scores};
+use super::{PluginResult, SCORE_MAX, ScoreContext, Scores};
 use crate::affinity_terms::{own_term_means, placed_term_means};
 
-pub(super) fn score(contest: &Contest<'_>) -> Answer {
-    let own = &contest.pod.pod_affinity;
+pub(super) fn score(context: &ScoreContext<'_>) -> PluginResult {
+    let own = &context.pod.pod_affinity;
     let has_preferences = !own.preferred.is_empty() || !own.anti_preferred.is_empty();
-    if contest.rules.ignore_preferred_terms_of_existing_pods && !has_preferences {
-        return Answer::Silent;
+    if context.rules.ignore_preferred_terms_of_existing_pods && !has_preferences {
+        return PluginResult::Skipped;
     }
     let mut places = Places::new();
-    for (other, node) in contest.cluster.placed() {
-        count(contest, other, node, &mut places);
+    for (other, node) in context.cluster.placed() {
+        count(context, other, node, &mut places);
     }
     if places.is_empty() {
-        return Answer::Silent;
+        return PluginResult::Skipped;
     }
     let here = |node: &&ClusterNode| {
         let labels = node.node.labels.iter();
@@ -27,14 +27,14 @@ pub(super) fn score(contest: &Contest<'_>) -> Answer {
             labels.filter_map(|(key, value)| places.get(&(key.clone(), value.clone())).copied());
         weights.fold(0, i64::saturating_add)
     };
-    Answer::Scored(normalise(contest.feasible.iter().map(here).collect()))
+    PluginResult::Scored(normalise(context.feasible.iter().map(here).collect()))
 }
 
 /// What it weighs to be in a place, a place being a label of Nodes and its value.
 type Places = BTreeMap<(Arc<str>, Arc<str>), i64>;
 
-fn count(contest: &Contest<'_>, other: &ClusterPod, node: &ClusterNode, places: &mut Places) {
-    let Contest { rules, cluster, pod, .. } = contest;
+fn count(context: &ScoreContext<'_>, other: &ClusterPod, node: &ClusterNode, places: &mut Places) {
+    let ScoreContext { rules, cluster, pod, .. } = context;
     let (own, theirs) = (&pod.pod_affinity, &other.pod_affinity);
     let mut add = |term: &PodAffinityTerm, weight: i64| {
         if let Some(value) = node.node.labels.get(&term.topology_key) {

@@ -50,14 +50,14 @@ pub struct ScoreError {
 }
 
 /// The Nodes that compete for the Pod.
-pub(crate) struct Contest<'a> {
+pub(crate) struct ScoreContext<'a> {
     pub rules: &'a Rules,
     pub cluster: &'a Cluster,
     pub pod: &'a ClusterPod,
     pub feasible: Vec<&'a ClusterNode>,
 }
 
-impl Contest<'_> {
+impl ScoreContext<'_> {
     /// A rule that scores each Node by itself and compares nothing.
     fn each(&self, score: impl Fn(&ClusterNode) -> i64) -> Scores {
         let raw: Vec<i64> = self.feasible.iter().map(|node| score(node)).collect();
@@ -71,18 +71,18 @@ pub(crate) struct Scores {
     normalised: Vec<i64>,
 }
 
-/// What a rule says about a Pod.
-pub(crate) enum Answer {
+/// The result of one score plugin for a Pod.
+pub(crate) enum PluginResult {
     Scored(Scores),
-    /// Nothing: the Pod has nothing to do with the rule.
-    Silent,
+    /// The plugin does not apply to the Pod.
+    Skipped,
     Unparsable(SelectorError),
 }
 
 struct ScoreRule {
     plugin: Plugin,
     weight: fn(&Weights) -> u32,
-    score: fn(&Contest<'_>) -> Answer,
+    score: fn(&ScoreContext<'_>) -> PluginResult,
 }
 
 const SCORES: [ScoreRule; 7] = [
@@ -131,14 +131,14 @@ pub fn score(
     feasible: &BTreeSet<NodeName>,
 ) -> Result<BTreeMap<NodeName, NodeScore>, ScoreError> {
     let nodes = feasible.iter().filter_map(|name| cluster.nodes.get(name));
-    let contest = Contest { rules, cluster, pod, feasible: nodes.collect() };
-    let mut table = vec![NodeScore::default(); contest.feasible.len()];
+    let context = ScoreContext { rules, cluster, pod, feasible: nodes.collect() };
+    let mut table = vec![NodeScore::default(); context.feasible.len()];
     for rule in SCORES.iter().filter(|rule| rules.scores_by(rule.plugin)) {
         let plugin = rule.plugin;
-        let Scores { raw, normalised } = match (rule.score)(&contest) {
-            Answer::Scored(scores) => scores,
-            Answer::Silent => continue,
-            Answer::Unparsable(why) => return Err(ScoreError { plugin, why }),
+        let Scores { raw, normalised } = match (rule.score)(&context) {
+            PluginResult::Scored(scores) => scores,
+            PluginResult::Skipped => continue,
+            PluginResult::Unparsable(why) => return Err(ScoreError { plugin, why }),
         };
         let weight = i64::from((rule.weight)(&rules.weights).max(1));
         for (node, (raw, normalised)) in table.iter_mut().zip(raw.into_iter().zip(normalised)) {
@@ -147,7 +147,7 @@ pub fn score(
             node.plugins.push(PluginScore { plugin, raw, normalised, weighted });
         }
     }
-    let names = contest.feasible.iter().map(|node| node.node.name.clone());
+    let names = context.feasible.iter().map(|node| node.node.name.clone());
     Ok(names.zip(table).collect())
 }
 

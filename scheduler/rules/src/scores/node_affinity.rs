@@ -2,19 +2,19 @@
 
 use model::ClusterNode;
 
-use super::{Answer, Contest, up_to_max};
+use super::{PluginResult, ScoreContext, up_to_max};
 
-pub(super) fn score(contest: &Contest<'_>) -> Answer {
-    let (own, added) = (&contest.pod.node_affinity, &contest.rules.added_affinity);
+pub(super) fn score(context: &ScoreContext<'_>) -> PluginResult {
+    let (own, added) = (&context.pod.node_affinity, &context.rules.added_affinity);
     if own.preferred.is_empty() && added.preferred.is_empty() {
-        return Answer::Silent;
+        return PluginResult::Skipped;
     }
     if let Some(why) = own.preference_error() {
-        return Answer::Unparsable(why.clone());
+        return PluginResult::Unparsable(why.clone());
     }
     let weight = |node: &&ClusterNode| {
         let (name, labels) = (&node.node.name, &node.node.labels);
         added.preference(name, labels).saturating_add(own.preference(name, labels))
     };
-    Answer::Scored(up_to_max(contest.feasible.iter().map(weight).collect()))
+    PluginResult::Scored(up_to_max(context.feasible.iter().map(weight).collect()))
 }

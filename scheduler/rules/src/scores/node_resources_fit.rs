@@ -3,21 +3,21 @@
 use model::ClusterNode;
 
 use super::resource_use::{ResourceUse, Sums, resource_uses};
-use super::{Answer, Contest, SCORE_MAX, scaled};
+use super::{PluginResult, SCORE_MAX, ScoreContext, scaled};
 use crate::rules::{ScoringStrategy, ShapePoint};
 
 /// Shapes are written on a scale of 0–10.
 const SHAPE_SCORE_MAX: i64 = 10;
 
-pub(super) fn score(contest: &Contest<'_>) -> Answer {
-    Answer::Scored(contest.each(|node| node_score(contest, node)))
+pub(super) fn score(context: &ScoreContext<'_>) -> PluginResult {
+    PluginResult::Scored(context.each(|node| node_score(context, node)))
 }
 
-fn node_score(contest: &Contest<'_>, node: &ClusterNode) -> i64 {
-    let strategy = &contest.rules.fit;
+fn node_score(context: &ScoreContext<'_>, node: &ClusterNode) -> i64 {
+    let strategy = &context.rules.fit;
     let resources = strategy.resources();
     let names = resources.iter().map(|it| &it.resource);
-    fit_score(strategy, &resource_uses(contest, node, names, Sums::WithDefaults))
+    fit_score(strategy, &resource_uses(context, node, names, Sums::WithDefaults))
 }
 
 /// By the resources that count on a Node.

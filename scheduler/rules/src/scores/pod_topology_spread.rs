@@ -6,18 +6,18 @@ use std::sync::Arc;
 use model::ClusterNode;
 use model::WhenUnsatisfiable::ScheduleAnyway;
 
-use super::{Answer, Contest, SCORE_MAX, Scores, scaled};
+use super::{PluginResult, SCORE_MAX, ScoreContext, Scores, scaled};
 use crate::rules::HOSTNAME;
 use crate::spread::{Constraint, constraints, has_every_key, score_needs_every_key};
 
-pub(super) fn score(contest: &Contest<'_>) -> Answer {
-    let Contest { rules, cluster, pod, feasible } = contest;
+pub(super) fn score(context: &ScoreContext<'_>) -> PluginResult {
+    let ScoreContext { rules, cluster, pod, feasible } = context;
     let constraints = match constraints(rules, cluster, pod, ScheduleAnyway) {
         Ok(constraints) => constraints,
-        Err(why) => return Answer::Unparsable(why),
+        Err(why) => return PluginResult::Unparsable(why),
     };
     if constraints.is_empty() {
-        return Answer::Silent;
+        return PluginResult::Skipped;
     }
     let needs_every_key = score_needs_every_key(rules, pod);
     let counts = |node: &ClusterNode| !needs_every_key || has_every_key(node, &constraints);
@@ -25,13 +25,13 @@ pub(super) fn score(contest: &Contest<'_>) -> Answer {
         feasible.iter().copied().filter(|node| counts(node)).collect();
     let places: Vec<Places> = constraints
         .iter()
-        .map(|constraint| Places::count(contest, constraint, &competing, counts))
+        .map(|constraint| Places::count(context, constraint, &competing, counts))
         .collect();
     let raw: Vec<Option<i64>> = feasible
         .iter()
-        .map(|node| counts(node).then(|| node_score(contest, &constraints, &places, node)))
+        .map(|node| counts(node).then(|| node_score(context, &constraints, &places, node)))
         .collect();
-    Answer::Scored(normalise(&raw))
+    PluginResult::Scored(normalise(&raw))
 }
 
 /// Matching Pods in each place that a competing Node is in. Places of Nodes that do not compete
@@ -43,7 +43,7 @@ struct Places {
 
 impl Places {
     fn count(
-        contest: &Contest<'_>,
+        context: &ScoreContext<'_>,
         constraint: &Constraint,
         competing: &[&ClusterNode],
         counts: impl Fn(&ClusterNode) -> bool,
@@ -55,10 +55,10 @@ impl Places {
         let domain = |node| constraint.domain_of(node).cloned().unwrap_or_else(|| "".into());
         let mut matching: BTreeMap<Arc<str>, i64> =
             competing.iter().map(|node| (domain(node), 0)).collect();
-        let all = contest.cluster.nodes.values();
-        for node in all.filter(|node| counts(node) && constraint.includes(contest.pod, node)) {
+        let all = context.cluster.nodes.values();
+        for node in all.filter(|node| counts(node) && constraint.includes(context.pod, node)) {
             if let Some(sum) = matching.get_mut(&domain(node)) {
-                *sum += constraint.matching_pods(contest.cluster, contest.pod, node);
+                *sum += constraint.matching_pods(context.cluster, context.pod, node);
             }
         }
         Self { weight: weight(matching.len()), matching }
@@ -78,7 +78,7 @@ fn weight(places: usize) -> f64 {
     reason = "kube-scheduler sums as doubles too; the cast saturates"
 )]
 fn node_score(
-    contest: &Contest<'_>,
+    context: &ScoreContext<'_>,
     constraints: &[Constraint],
     places: &[Places],
     node: &ClusterNode,
@@ -87,7 +87,7 @@ fn node_score(
     for (constraint, places) in constraints.iter().zip(places) {
         let Some(domain) = constraint.domain_of(node) else { continue };
         let matching = if constraint.topology_key.as_ref() == HOSTNAME {
-            constraint.matching_pods(contest.cluster, contest.pod, node)
+            constraint.matching_pods(context.cluster, context.pod, node)
         } else {
             places.matching.get(domain).copied().unwrap_or(0)
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::{ClusterNode, Resources, is_scalar_resource};
 
-use super::Contest;
+use super::ScoreContext;
 use crate::node_use::NodeUse;
 
 /// A resource that counts on the Node.
@@ -20,20 +20,20 @@ pub struct ResourceUse {
 /// Which sums a rule looks at.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sums {
-    /// With defaults for CPU and memory that nobody listed.
+    /// With defaults for CPU and memory that are not listed.
     WithDefaults,
     AsRequested,
 }
 
 /// The resources that the Node has. Devices count only when the Pod asks for them.
 pub(super) fn resource_uses<'a>(
-    contest: &Contest<'_>,
+    context: &ScoreContext<'_>,
     node: &ClusterNode,
     names: impl Iterator<Item = &'a Arc<str>>,
     sums: Sums,
 ) -> Vec<ResourceUse> {
-    let used = NodeUse::of(contest.cluster, &node.node.name, &[]);
-    let asked = asked(contest, sums);
+    let used = NodeUse::of(context.cluster, &node.node.name, &[]);
+    let asked = asked(context, sums);
     let mut found = Vec::new();
     for (index, name) in names.enumerate() {
         let wanted = asked.amount(name);
@@ -50,9 +50,9 @@ pub(super) fn resource_uses<'a>(
     found
 }
 
-pub(super) fn asked<'a>(contest: &Contest<'a>, sums: Sums) -> &'a Resources {
+pub(super) fn asked<'a>(context: &ScoreContext<'a>, sums: Sums) -> &'a Resources {
     match sums {
-        Sums::WithDefaults => &contest.pod.requests.asked_in_scores,
-        Sums::AsRequested => &contest.pod.requests.effective,
+        Sums::WithDefaults => &context.pod.requests.asked_in_scores,
+        Sums::AsRequested => &context.pod.requests.effective,
     }
 }

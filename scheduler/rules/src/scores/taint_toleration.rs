@@ -2,17 +2,17 @@
 
 use model::{ClusterNode, Effect};
 
-use super::{Answer, Contest, SCORE_MAX, Scores, up_to_max};
+use super::{PluginResult, SCORE_MAX, ScoreContext, Scores, up_to_max};
 
-pub(super) fn score(contest: &Contest<'_>) -> Answer {
-    let counts = contest.feasible.iter().map(|node| untolerated(contest, node)).collect();
+pub(super) fn score(context: &ScoreContext<'_>) -> PluginResult {
+    let counts = context.feasible.iter().map(|node| untolerated(context, node)).collect();
     let Scores { raw, normalised } = up_to_max(counts);
     let reversed = normalised.iter().map(|score| SCORE_MAX - score).collect();
-    Answer::Scored(Scores { raw, normalised: reversed })
+    PluginResult::Scored(Scores { raw, normalised: reversed })
 }
 
-fn untolerated(contest: &Contest<'_>, node: &ClusterNode) -> i64 {
-    let tolerations = &contest.pod.tolerations;
+fn untolerated(context: &ScoreContext<'_>, node: &ClusterNode) -> i64 {
+    let tolerations = &context.pod.tolerations;
     let preferences = node.node.taints.iter().filter(|it| it.effect == Effect::PreferNoSchedule);
     let untolerated = preferences.filter(|taint| !tolerations.iter().any(|it| it.tolerates(taint)));
     i64::try_from(untolerated.count()).unwrap_or(i64::MAX)
