@@ -41,7 +41,7 @@ impl OwnThread {
         make()
     }
 
-    /// Does the work there. Whoever stops waiting for it ends it; a panic goes on here.
+    /// Runs the work there. Dropping the future ends it; a panic is resumed here.
     pub async fn run<F>(mut self, work: F) -> Option<F::Output>
     where
         F: Future + Send + 'static,
@@ -79,7 +79,7 @@ impl OwnThread {
     }
 }
 
-/// Tasks that nobody waits for any more may be left where they are.
+/// Tasks that are not awaited any more may be left where they are.
 impl Drop for OwnThread {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {

@@ -137,7 +137,7 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     // Not behind the fence: a replica that follows is asked for its metrics, too.
     let https = http::serve_https(&args.https, routes, client::unfenced(&access)?).await?;
     log_start(address, https, candidacy.election.is_some());
-    // Neither half runs on without the other: whoever starts this process again starts both.
+    // Neither half runs on without the other: a restart of the process starts both.
     let halves = async {
         tokio::try_join!(
             drive(threads, driver, stop.clone()),
@@ -279,7 +279,7 @@ pub async fn configure(
     Ok((configuration, live))
 }
 
-/// Whoever only looks on takes nothing from kube-scheduler.
+/// A shadow takes nothing from kube-scheduler.
 fn takes_default(args: &RunArgs) -> bool {
     args.replace_default || args.shadow.is_some()
 }
@@ -308,7 +308,7 @@ impl Candidacy {
         }
         let settings = configuration.election.clone();
         let write_timeout = settings.write_timeout();
-        // Connections of its own: a renewal waits behind nobody.
+        // Connections of its own: a renewal waits behind no other call.
         let election = Election::new(client::unfenced(access)?, settings);
         let tenure = election.tenure();
         let fence = Fence::new(tenure.clone(), write_timeout);

@@ -20,7 +20,7 @@ use crate::workload::{NAMESPACE, Workload};
 const WORK: Work = Work { attempts_max: 64, nodes_max: 5_000 };
 /// A step of the clock when nothing can be done before it has passed: back-offs end.
 const TICK: Duration = Duration::from_millis(100);
-/// Back-offs last 10 s at most; whoever is not placed in ten of them never is.
+/// Back-offs last 10 s at most; a Pod that is not placed in ten of them never is.
 const IDLE_TICKS_MAX: usize = 1_000;
 
 /// The workload for [`Arena::return_floor`].

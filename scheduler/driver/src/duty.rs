@@ -1,9 +1,9 @@
 //! What this replica does: follow, get ready, or decide. Without I/O.
 //!
 //! ```text
-//!  Following ──term──▶ Settling ──1 s──▶ Stocktaking ──complete──▶ Deciding
-//!      ▲                                                               │
-//!      └──────────────────────── the term ends ───────────────────────┘
+//!  Following ──term──▶ Settling ──1 s──▶ Resyncing ──complete──▶ Deciding
+//!      ▲                                                             │
+//!      └─────────────────────── the term ends ──────────────────────┘
 //! ```
 //!
 //! Following, it sees all and writes nothing. A warm cache alone cannot prove that it has seen the former
@@ -62,7 +62,7 @@ impl Duty {
         }
         self.stage = match began {
             None => Stage::Following,
-            // Unopposed: there is nobody whose Bindings it could have missed.
+            // Unopposed: there is no other replica whose Bindings it could have missed.
             Some((false, _)) => Stage::Deciding,
             Some((true, began)) => Stage::Settling { until: began.max(now) + SETTLE },
         };
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_alone_decides_at_once() {
+    fn a_single_replica_decides_at_once() {
         let mut duty = Duty::default();
         let alone = Term { name: None, began: at(0), until: None };
         assert_eq!(duty.set_term(Some(alone), at(0)), Some(TermChange::Began));

@@ -219,7 +219,7 @@ impl Driver {
         self.metrics.unreadable.with_label_values(&[resource]).inc();
         let was_known = self.trackers.of(K::KIND).unreadable(&left.metadata);
         // Each object once: a relist shows it again.
-        if self.watched.is_first_complaint(left.metadata.uid.as_deref()) {
+        if self.watched.is_first_warning(left.metadata.uid.as_deref()) {
             warn!(
                 resource,
                 namespace = left.metadata.namespace,

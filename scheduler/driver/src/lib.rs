@@ -2,7 +2,7 @@
 //!
 //! The driver decides nothing. It hands events to the engine and carries out what comes back;
 //! what I/O makes hard to test (unclear replies, relists, writes that cross binds) is kept in
-//! plain state machines: [`binding`], [`duty`], [`election`], [`pulse`], [`rest`], [`tracker`], [`slots`].
+//! plain state machines: [`binding`], [`duty`], [`election`], [`pulse`], [`reply_coalescing`], [`tracker`], [`slots`].
 
 mod act;
 mod backends;

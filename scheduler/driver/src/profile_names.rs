@@ -1,4 +1,4 @@
-//! Whose Pods are ours to place.
+//! The profiles of this scheduler: which Pods are ours to place.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use engine::EngineConfig;
 
 /// The names of the profiles: a Pod chooses one by its `schedulerName`. They are fixed while the process
-/// runs; whoever adds one starts it anew.
+/// runs; a new one takes a restart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProfileNames {
     names: BTreeSet<Arc<str>>,

@@ -1,4 +1,4 @@
-//! What the metrics show of the engine, now and then: nobody reads them a thousand times a second.
+//! Publishes the state of the engine as metrics, at intervals: a scrape comes every 15 s or so.
 
 use std::time::{Duration, Instant};
 
@@ -7,9 +7,9 @@ use tokio::time::Instant as Deadline;
 
 use crate::run::Driver;
 
-/// To count who waits for what takes a look at every Pod; a scrape comes every 15 s or so.
+/// The summary takes a look at every Pod.
 pub(crate) const SUMMARY_INTERVAL: Duration = Duration::from_secs(5);
-/// Shorter than anybody notices; a loop that binds at full speed comes round some thousand times a second.
+/// Short enough for every scrape; a loop that binds at full speed turns some thousand times a second.
 const INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Questions to the engine from outside its loop, and the answers as JSON.
 //!
 //! They are answered between two turns of the loop, from the state as it is then, and change nothing.
-//! Few may wait at a time: whoever asks too much is told so and delays nobody.
+//! The number that may wait is bounded: further questions are rejected at once and delay no decision.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ use crate::profile_names::ProfileNames;
 use crate::translate;
 use crate::wire::WirePod;
 
-/// Questions that wait for the loop. An answer takes a survey of all Nodes, milliseconds at most.
+/// Questions that wait for the loop. An answer takes an evaluation of all Nodes, milliseconds at most.
 const WAITING_MAX: usize = 16;
 /// Nodes that a question may look at: in the largest cluster that Kubernetes is made for, all of them.
 /// What binds waits meanwhile, so no more than that.
-const SURVEY: Work = Work { attempts_max: 1, nodes_max: 5_000 };
+const EVALUATION: Work = Work { attempts_max: 1, nodes_max: 5_000 };
 
 #[derive(Debug)]
 enum Question {
@@ -97,9 +97,9 @@ impl Asked {
         let answer = match self.question {
             Question::Explain(pod) => engine.explain(&pod).map(|it| explanation(&it)),
             Question::When(pod) => engine.when(&pod, now.as_second()).map(|it| estimate(&it)),
-            Question::WhatIf(spec) => Some(explanation(&engine.what_if(&spec, SURVEY))),
+            Question::WhatIf(spec) => Some(explanation(&engine.what_if(&spec, EVALUATION))),
         };
-        // Whoever asked may have gone.
+        // The requester may have gone.
         let _ = self.answer.send(answer);
     }
 }

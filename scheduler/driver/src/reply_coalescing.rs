@@ -1,19 +1,18 @@
-//! How long threads that wait for replies may look away. While more calls wait for one than the API server answers at
-//! once, it is busy whenever the next is sent: then it is cheaper to find several replies together than to be woken for
-//! each of them.
+//! How long threads that wait for replies may sleep, so that several replies are handled per wake-up. While more calls are
+//! in flight than the API server answers at once, it is busy anyway, and a wake-up for each reply costs CPU for nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Replies that are to be found together. With so few of all that are under way, the API server does not run dry.
+/// Replies to handle per wake-up. That is few of those in flight, so the API server does not run dry.
 const REPLIES_COALESCED: u32 = 2;
-/// Nobody notices this.
+/// Not noticeable beside the latency of a Binding.
 const PAUSE_MAX: Duration = Duration::from_millis(2);
 /// The newest interval counts for one part of so many.
 const SMOOTHING: u32 = 8;
 
-/// What the driver allows; all clones say the same.
+/// The pause that the driver allows; all clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct ReplyCoalescing {
     nanoseconds: Arc<AtomicU64>,
@@ -40,7 +39,7 @@ pub(crate) struct ReplyRate {
 }
 
 impl ReplyRate {
-    /// After each turn: how many calls have ended, ever, and whether many are under way. How long nobody has to look.
+    /// After each turn: how many calls have ended, ever, and whether many are under way. Returns how long to sleep.
     pub fn seen(&mut self, ended: u64, are_many: bool, now: Instant) -> Duration {
         if !are_many {
             self.last = None;

@@ -1,4 +1,4 @@
-//! Taking over from another replica, and stepping back.
+//! Taking over from another replica (a resync of all Pods comes first), and stepping back.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::wire::{NOT_COMPLETED, WirePod};
 const PAGE_PODS: u32 = 500;
 
 impl Driver {
-    /// Follows the election. Whoever leads no more decides no more; the calls under way end by themselves,
-    /// because the client gives them up.
+    /// Follows the election. A replica that has lost its term decides nothing; its calls in flight end by themselves,
+    /// because the client cancels them.
     pub(crate) fn attend(&mut self) {
         self.notice_term();
         let lists = self.trackers.of(WatchedKind::Pods).lists();
@@ -41,7 +41,7 @@ impl Driver {
         self.metrics.set_leads(change == TermChange::Began);
         self.watched.guard.leads_as(self.term_name());
         if change == TermChange::Ended {
-            // What another says from now on is no forgery of what we said.
+            // Statuses that another replica writes from now on are not forged.
             self.watched.witness.forget_uses();
         }
         if self.duty.decides() {
@@ -103,7 +103,7 @@ impl Driver {
     }
 }
 
-/// Lists every Pod of this scheduler, and tells what it finds while it comes.
+/// Lists every Pod of this scheduler, and sends the Pods to the loop while they arrive.
 struct ResyncList {
     client: Client,
     profiles: ProfileNames,
@@ -155,7 +155,7 @@ impl ResyncList {
         while let Some(found) = listing.next().await? {
             pods += found.len();
             let term = self.term.clone();
-            // Nobody listens once the driver has ended, and then this ends with it.
+            // The receiver is closed once the driver has ended, and then this task ends with it.
             let _ = self.sender.send(Input::Resynced { term, pods: found }).await;
         }
         Ok((pods, listing.token()))

@@ -174,7 +174,7 @@ impl Driver {
         self
     }
 
-    /// Says there how long the threads on which it reads and writes may look away.
+    /// Publishes there how long the threads on which it reads and writes may sleep.
     #[must_use]
     pub fn allowing(mut self, coalescing: ReplyCoalescing) -> Self {
         self.coalescing = coalescing;
@@ -197,7 +197,7 @@ impl Driver {
         self
     }
 
-    /// For whoever wants to ask what the engine thinks while it runs.
+    /// Questions to the engine while it runs.
     pub fn questions(&self) -> Questions {
         self.questions.clone()
     }
@@ -214,7 +214,7 @@ impl Driver {
         self
     }
 
-    /// For whoever wants to know what the engine was told, and what it decided.
+    /// The journal of calls to the engine and of what came out.
     pub fn journal(&self) -> Journal {
         self.journal.clone()
     }
@@ -223,7 +223,7 @@ impl Driver {
     pub async fn run(mut self, stop: impl Future<Output = ()> + Send) -> Result<(), DriverError> {
         let mut watches = watch::start(&self.reading, &self.sender, &self.health);
         let mut failure = None;
-        let mut standing = self.tenure.changes();
+        let mut leadership = self.tenure.changes();
         let mut settings = self.settings.subscribe();
         let mut stop = std::pin::pin!(stop);
         let mut give_up: Option<Deadline> = None;
@@ -240,13 +240,13 @@ impl Driver {
                     give_up = Some(Deadline::now() + STOP_PATIENCE);
                 }
                 ended = watches.ended(), if !self.stopping => {
-                    // Blind, it must not decide; what it has decided ends in order.
+                    // Without a watch it must not decide; what it has decided ends in order.
                     error!(%ended, "stopping; calls in flight end first");
                     self.health.fail(ended.to_string());
                     (self.stopping, failure) = (true, Some(ended));
                     give_up = Some(Deadline::now() + STOP_PATIENCE);
                 }
-                _ = standing.changed() => {}
+                _ = leadership.changed() => {}
                 Ok(()) = settings.changed() => {
                     let config = settings.borrow_and_update().clone();
                     self.handle(Event::Reconfigured(Box::new(config)));
@@ -359,7 +359,7 @@ impl Driver {
         });
     }
 
-    /// Tells people what there is to tell, behind the Bindings.
+    /// Writes alarms, notices and reports, behind the Bindings.
     fn report(&mut self) {
         while self.may_act() && self.slots.can_write() {
             if let Some(alarm) = self.watched.guard.next_alarm() {

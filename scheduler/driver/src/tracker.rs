@@ -1,4 +1,4 @@
-//! Which version of each object was handed to the engine: old news is dropped, and a relist
+//! The version of each object that was handed to the engine: older ones are dropped, and a relist
 //! shows what is gone.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -29,7 +29,7 @@ pub(crate) struct Tracker {
     /// A list comes in.
     is_relisting: bool,
     lists_begun: u64,
-    /// While stock is taken.
+    /// While a resync is under way.
     resync: Option<Resync>,
 }
 
@@ -93,7 +93,7 @@ impl Tracker {
     }
 
     /// An object from the reply to a call of ours. It is no news if the watch has shown its end:
-    /// a late reply must not bring back the dead.
+    /// a late reply must not bring back a deleted object.
     pub fn replied(&mut self, meta: &ObjectMeta) -> bool {
         let version = version(meta);
         match self.known.get_mut(&key(meta)) {
@@ -260,7 +260,7 @@ mod tests {
         assert!(tracker.resynced(&meta("b", "2", 6)));
         assert!(tracker.resynced(&meta("c", "3", 7)), "the watch has not shown it yet");
         assert_eq!(tracker.end_resync(), 2);
-        assert!(!tracker.resynced(&meta("d", "4", 8)), "nobody takes resync");
+        assert!(!tracker.resynced(&meta("d", "4", 8)), "no resync is under way");
         assert_eq!(tracker.seen(&meta("c", "3", 7)), (true, None));
     }
 

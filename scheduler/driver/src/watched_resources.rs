@@ -1,4 +1,4 @@
-//! The kinds that are followed, and what the engine is told of each.
+//! The watched resources, and the engine event for a change of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,33 +27,33 @@ use crate::wire::{
     WireService, WireStatefulSet,
 };
 
-/// A resource that is listed, then followed.
+/// A resource that is listed, then watched.
 pub(crate) trait WatchedResource: Resource<DynamicType = ()> {
     const KIND: WatchedKind;
     /// It comes with a CRD or with newer API servers. Without it, only Pods that refer to it wait.
     const MAY_BE_ABSENT: bool = false;
 
-    /// What its sight tells, if it tells anything new.
+    /// The event for an object that was added or modified, if it changes anything.
     fn seen(self, watched: &mut WatchState) -> Option<Event>;
 
     fn gone(gone: Gone, watched: &mut WatchState) -> Option<Event>;
 
-    /// It is there, cannot be read, and never could.
+    /// It exists, cannot be read, and never could.
     fn unreadable(_: &Unreadable) -> Option<Event> {
         None
     }
 
-    /// Another object stands under its name now: most are known by their name, and are told anew.
+    /// Another object has its name now. Most are known by name, so that the event for the new object suffices.
     fn replaced(_: Gone, _: &mut WatchState) -> Option<Event> {
         None
     }
 }
 
-/// What the driver itself has to remember of objects between two sights.
+/// What the driver itself keeps of watched objects between two events.
 #[derive(Debug, Default)]
 pub(crate) struct WatchState {
     pub profiles: ProfileNames,
-    /// The time of the engine, as of what is being looked at.
+    /// The engine's time of the input that is being handled.
     pub now: model::Instant,
     pub renewals: Renewals,
     pub time_to_ready: TimeToReady,
@@ -63,32 +63,32 @@ pub(crate) struct WatchState {
     /// What the objects' conditions of ours say, and since when: a restarted scheduler goes on from
     /// there. They go with the object.
     pub use_conditions: BTreeMap<ObjectUid, Vec<Condition>>,
-    /// UIDs of objects that could not be read and were complained about.
-    complained: BTreeSet<String>,
+    /// UIDs of objects that could not be read, and for which that was logged.
+    warned: BTreeSet<String>,
     /// Another replica leads, and writes them.
     pub follows: bool,
     pub guard: Guard,
     shared: Shared,
-    /// What the controllers of this process really say.
+    /// What the controllers of this process have really written.
     pub witness: Arc<Witness>,
-    /// Objects of which the driver has to say again what somebody else has overwritten.
+    /// Objects whose status has to be written again, because another writer has overwritten it.
     pub overwritten: Vec<ObjectRef>,
 }
 
-/// Beyond so many, complaints may come twice.
-const COMPLAINTS_MAX: usize = 10_000;
+/// Beyond this many, a warning may be logged twice.
+const WARNINGS_MAX: usize = 10_000;
 
 impl WatchState {
     pub fn of(profiles: ProfileNames) -> Self {
         Self { profiles, ..Self::default() }
     }
 
-    /// Whether nobody was told yet that this object cannot be read.
-    pub fn is_first_complaint(&mut self, uid: Option<&str>) -> bool {
-        if self.complained.len() >= COMPLAINTS_MAX {
-            self.complained.clear();
+    /// Whether it has not been logged yet that this object cannot be read.
+    pub fn is_first_warning(&mut self, uid: Option<&str>) -> bool {
+        if self.warned.len() >= WARNINGS_MAX {
+            self.warned.clear();
         }
-        self.complained.insert(uid.unwrap_or_default().to_owned())
+        self.warned.insert(uid.unwrap_or_default().to_owned())
     }
 
     fn conditions(&mut self, uid: &ObjectUid, conditions: &[WireObjectCondition]) {
@@ -108,7 +108,7 @@ impl WatchState {
         self.witness.forget(&gone.1.uid);
     }
 
-    /// The Pod as the engine is told of it: without a grant that nobody but its forger gave.
+    /// The Pod as the engine sees it: without a forged grant.
     pub fn pod(&mut self, wire: &WirePod) -> Option<model::Pod> {
         let counts = self.guard.pods.sees(wire, &self.profiles, Instant::now());
         let mut pod = self.shared.pod(translate::pod(wire, &self.profiles)?);

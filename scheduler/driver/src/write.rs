@@ -1,4 +1,4 @@
-//! Telling people what there is to tell, behind the Bindings: each call runs by itself, and its outcome comes
+//! Writes behind the Bindings: conditions, Events, statuses, evictions. Each call runs by itself, and its outcome comes
 //! back as an input.
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::clock::wall_clock;
 use crate::metrics::Metrics;
 use crate::run::{Driver, Input};
 
-/// With the pause, more than it takes a busy API server to recover; the log and the metric tell of it anyway.
+/// With the pause, more than it takes a busy API server to recover; the log and the metric have it anyway.
 const ALARM_TRIES_MAX: u32 = 4;
 const ALARM_PAUSE: Duration = Duration::from_secs(2);
 
@@ -47,7 +47,7 @@ impl Driver {
         });
     }
 
-    /// An Event that is told once and never comes again by itself: a call that fails is repeated.
+    /// An Event that is written once and never again by itself: a call that fails is repeated.
     pub(crate) fn write_alarm(&mut self, namespace: &Arc<str>, event: EventBody) {
         let id = self.slots.begin_write(namespace, self.clock.now());
         let (client, sender) = (self.client.clone(), self.sender.clone());
@@ -55,7 +55,7 @@ impl Driver {
         tokio::spawn(async move {
             for tried in 1..=ALARM_TRIES_MAX {
                 let written = act::write_event(&client, &event).await;
-                // It has its name already: who finds it there wrote it himself, and missed the reply.
+                // It has a fixed name: a conflict means that an earlier try wrote it, and its reply was lost.
                 let is_there = matches!(&written, Err(kube::Error::Api(it)) if it.code == 409);
                 count_write(&metrics, "event", written.is_ok() || is_there);
                 let Err(error) = written else { break };

@@ -166,7 +166,7 @@ impl Live {
     }
 }
 
-/// Whoever installs makes the ConfigMap last: a moment later it is there.
+/// An installation creates the ConfigMap last: a moment later it is there.
 async fn until_there(maps: &Api<ConfigMap>, name: &ConfigMapName) -> kube::Result<ConfigMap> {
     const PATIENCE: Duration = Duration::from_secs(30);
     const PAUSE: Duration = Duration::from_secs(1);

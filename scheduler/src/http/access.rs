@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use axum::http::{HeaderMap, header};
 use sha2::{Digest as _, Sha256};
 
-/// Open to everyone, as in kube-scheduler: kubelets ask without a token.
+/// Open without a token, as in kube-scheduler: kubelets have none.
 pub const OPEN_PATHS: [&str; 3] = ["/healthz", "/livez", "/readyz"];
 
 /// Roles for this one are there already: `system:monitoring`, and what people made for kube-scheduler.
@@ -52,12 +52,12 @@ pub fn name_in_roles(path: &str) -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccessDecision {
     Allowed(Arc<User>),
-    /// Nobody is named who could be asked about.
+    /// The request names no user.
     NoToken(&'static str),
     /// The API server does not know the token.
     BadToken,
     Forbidden(String),
-    /// Nobody can be asked, so nobody is let in.
+    /// The API server cannot be reached, so the request is denied.
     Unavailable(String),
 }
 
@@ -65,9 +65,9 @@ pub enum AccessDecision {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key([u8; 32]);
 
-/// Whoever knows the answers: the API server, or a test.
+/// The source of authentication and authorization: the API server, or a test.
 pub trait Authority {
-    /// Whose token it is; `None` = nobody's.
+    /// The user of the token; `None` = of no user.
     async fn identify(&self, token: &str) -> Result<Option<User>, String>;
     async fn permits(&self, user: &User, action: Action<'_>) -> Result<bool, String>;
 }

@@ -49,7 +49,7 @@ pub(super) fn routes(status: Status) -> Router<Status> {
         .layer(middleware::from_fn_with_state(status, only_the_leader))
 }
 
-/// A replica that follows sees the cluster and decides nothing: it cannot say why somebody waits.
+/// A replica that follows sees the cluster and decides nothing: it cannot explain why a Pod waits.
 async fn only_the_leader(State(status): State<Status>, request: Request, next: Next) -> Response {
     let Some(leader) = status.tenure.leader_elsewhere() else { return next.run(request).await };
     let error = match &leader {
@@ -121,7 +121,7 @@ async fn what_if(State(status): State<Status>, pod: Result<Bytes, BytesRejection
 }
 
 /// What the engine was told and what it decided: gzip, JSON lines. It is sent as it is kept, in parts that
-/// are shared: whoever reads slowly takes no memory.
+/// are shared: a slow reader takes no memory.
 async fn journal(State(status): State<Status>) -> Response {
     let parts = match status.journal.read().await {
         Ok(parts) => parts,

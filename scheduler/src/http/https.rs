@@ -37,7 +37,7 @@ const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(5);
 const IDLE_TIME_MAX: Duration = Duration::from_secs(30);
 /// From the head of a request to the head of its answer, with a slow body in between.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
-/// For a connection as a whole, so that nobody holds one by reading slowly, and everybody comes to
+/// For a connection as a whole, so that a slow reader does not hold one, and every client comes to
 /// see a new certificate.
 const CONNECTION_TIME_MAX: Duration = Duration::from_mins(10);
 /// For the request under way when that time is over.
@@ -64,7 +64,7 @@ impl HttpsError {
     }
 }
 
-/// Warnings that requests cannot be judged: whoever asks on must not fill the log.
+/// Warnings that requests cannot be authorized: repeated requests must not fill the log.
 const WARNING_PACE: Pace = Pace { per_second: 1, burst: 1 };
 
 struct Gate {
@@ -140,7 +140,7 @@ async fn converse(stream: TcpStream, acceptor: TlsAcceptor, routes: Router) -> R
     }
 }
 
-/// Nobody passes whom the API server does not let pass.
+/// Only requests that the API server authorizes pass.
 async fn guard(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
     if !OPEN_PATHS.contains(&request.uri().path()) {
         match gate.judge(request.method(), request.uri().path(), request.headers()).await {
@@ -155,7 +155,7 @@ async fn guard(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) 
 }
 
 impl Gate {
-    /// Who asks, if they may.
+    /// The user of the request, if it is authorized.
     async fn judge(
         &self,
         method: &Method,

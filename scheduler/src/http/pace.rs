@@ -1,4 +1,4 @@
-//! How often something is done, whoever asks for it. Time is an argument.
+//! How often something is done, over all users. Time is an argument.
 
 use std::time::{Duration, Instant};
 

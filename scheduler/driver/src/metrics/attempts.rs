@@ -75,11 +75,11 @@ impl Attempts {
             )?,
             preemptions: make.counter(
                 "scheduler_preemption_attempts_total",
-                "Attempts to make room for a Pod by sending others away, in vain or not.",
+                "Attempts to make room for a Pod by preemption, successful or not.",
             )?,
             victims: make.histogram(
                 "scheduler_preemption_victims",
-                "Pods that were sent away in one preemption.",
+                "Victims of one preemption.",
                 prometheus::exponential_buckets(1.0, 2.0, 7)?,
             )?,
         })

@@ -1,4 +1,4 @@
-//! Who is held for which object, and for how long. Only the leader says it.
+//! Pods that are held for objects, and for how long. Only the leader reports it.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ pub(super) struct HeldPods {
 
 type Row = [String; 4];
 
-/// What has series now, so that they end when nobody is held any more.
+/// What has series now, so that they end when no Pod is held any more.
 #[derive(Debug, Default)]
 struct Shown {
     held: BTreeSet<Row>,
@@ -38,7 +38,7 @@ impl HeldPods {
     pub fn new(make: &Maker) -> Made<Self> {
         let oldest = Ages::new(
             "corridor_oldest_held_pod_seconds",
-            "How long the Pod is held that has been held longest for an object, by why. 0: nobody is, or another replica leads.",
+            "Longest time that a Pod is held for an object, by reason. 0: none is, or another replica leads.",
             "reason",
         )?;
         for why in Cause::LABELS {
@@ -48,12 +48,12 @@ impl HeldPods {
             oldest: make.registered(oldest)?,
             held: make.gauges(
                 "corridor_held_pods",
-                "Pods held for a Corridor or MemoryBundle, by why. Only the leader says it; a series ends when nobody is held. At most 10,000 rows.",
+                "Pods held for a Corridor or MemoryBundle, by reason. Only the leader reports it; a series ends when no Pod is held. At most 10,000 series.",
                 &["namespace", "kind", "object", "reason"],
             )?,
             stranded: make.amounts(
                 "corridor_stranded_cpu_cores",
-                "CPU that Pods ask for who lack nothing but this object, at most what is free on all nodes together. Only the leader says it.",
+                "CPU requested by Pods that lack nothing but this object, at most what is free on all nodes together. Only the leader reports it.",
                 &["namespace", "kind", "object"],
             )?,
             unlisted: make.gauge(
@@ -71,8 +71,8 @@ impl HeldPods {
         unschedulable: &IntGaugeVec,
         clock: &Clock,
     ) {
-        let nobody = PendingSummary::default();
-        let summary = summary.unwrap_or(&nobody);
+        let empty = PendingSummary::default();
+        let summary = summary.unwrap_or(&empty);
         for why in Cause::LABELS {
             let at = |since: &Instant| Since::At(clock.deadline(*since));
             self.oldest.set(why, summary.oldest.get(why).map_or(Since::Nothing, at));
@@ -166,7 +166,7 @@ mod tests {
         held.publish(None, &unschedulable, &clock);
         let told = text();
         assert!(!told.contains("object="), "{told}");
-        let nobody = "corridor_oldest_held_pod_seconds{reason=\"Short\",cluster=\"here\"} 0";
-        assert!(told.contains(nobody), "{told}");
+        let none = "corridor_oldest_held_pod_seconds{reason=\"Short\",cluster=\"here\"} 0";
+        assert!(told.contains(none), "{told}");
     }
 }

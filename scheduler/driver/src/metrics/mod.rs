@@ -60,11 +60,11 @@ impl Metrics {
             leads: leads(&make)?,
             quarantined: make.counter(
                 "corridor_quarantined_pods_total",
-                "Pods set aside because the scheduler itself failed on them.",
+                "Pods quarantined because the scheduler itself failed on them.",
             )?,
             woken_by_sweep: make.counter(
                 "corridor_woken_by_sweep_total",
-                "Pods that no event had woken. Not 0: an event was lost, or misjudged.",
+                "Pods woken by the periodic sweep and by no event. Not 0: an event was lost, or misjudged.",
             )?,
             reports_dropped: make.counter(
                 "corridor_reports_dropped_total",
@@ -73,7 +73,7 @@ impl Metrics {
             journal_files_lost: journal_files_lost(&make)?,
             tampering: make.counters_of(
                 "corridor_tampering_total",
-                "Writes by somebody else to what only the scheduler writes: grant (result annotations of a Pod), placement (a Pod put on a Node by somebody else), leader (a Binding in the name of another leader, or its annotation), status, finalizer, intent, ticket (of our objects). All 0 from the start.",
+                "Writes by others to what only the scheduler writes: grant (result annotations of a Pod), placement (a Pod bound by another writer), leader (a Binding in the name of another leader, or its annotation), status, finalizer, intent, ticket (of our objects). All 0 from the start.",
                 "kind",
                 Tampering::ALL.map(Tampering::as_str),
             )?,

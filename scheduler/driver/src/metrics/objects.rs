@@ -18,7 +18,7 @@ const OBJECTS_MAX: usize = 100_000;
 
 #[derive(Debug)]
 pub(crate) struct Objects {
-    /// Who has a series of what is reserved.
+    /// Objects that have a series of what is reserved.
     listed: Mutex<BTreeSet<ObjectRef>>,
     unlisted: IntCounter,
     reserved_corridors: GaugeVec,

@@ -1,4 +1,4 @@
-//! Who waits where, under kube-scheduler's names.
+//! Pending Pods by queue, under kube-scheduler's names.
 
 use engine::{Queue, QueueMetrics, QueuedBy, Stats};
 use prometheus::{IntCounter, IntGauge, IntGaugeVec};
@@ -50,7 +50,7 @@ impl Queues {
         })
     }
 
-    /// Who waits, only the leader says: sums over replicas would count each Pod twice.
+    /// Only the leader reports pending Pods: sums over replicas would count each Pod twice.
     pub fn publish(&self, stats: &Stats, queue_metrics: &QueueMetrics, leads: bool) {
         let queues = [
             stats.active,

@@ -37,7 +37,7 @@ impl Shadow {
         Ok(Self { of: ProfileNames::one(scheduler_name), waiting: HashMap::new(), book })
     }
 
-    /// What was found so far, for whoever asks.
+    /// What was found so far.
     pub fn book(&self) -> Arc<Mutex<ShadowBook>> {
         self.book.clone()
     }
@@ -74,7 +74,7 @@ impl Shadow {
                 }
             }
             Assignment::Bound { node, .. } => {
-                // One that never waited was put there by whoever created it.
+                // A Pod that never waited was put there by its creator.
                 if let Some(waited) = self.waiting.remove(&pod.uid) {
                     self.compare(engine, &waited, &Theirs::Placed(node));
                 }

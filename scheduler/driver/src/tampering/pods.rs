@@ -29,10 +29,10 @@ struct Known {
     is_inherited: bool,
     /// As it was when it was first seen on a Node.
     bound_with: Option<Results>,
-    /// What was noticed last: the same is not told again.
+    /// What was noticed last: the same is not reported again.
     noticed: Option<Results>,
     is_forged: bool,
-    told: u8,
+    reported: u8,
 }
 
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ pub(crate) struct PodGuard {
     deciding_since: Option<Instant>,
     /// The name under which it binds, if it has one.
     own_leader: Option<Arc<str>>,
-    /// With whether people are told, or it is only counted.
+    /// With whether an Event is written, or it is only counted.
     pub(super) noticed: Vec<(Alarm, bool)>,
     pub(super) notices: Notices,
 }
@@ -50,12 +50,12 @@ pub(crate) struct PodGuard {
 /// What a look at a Pod has found.
 enum Found {
     Tampering(Tampering, &'static str),
-    /// The tenant has changed what is his own, in vain.
+    /// The tenant has changed its own annotations, without effect.
     WithoutEffect(&'static str),
 }
 
 impl PodGuard {
-    /// This process decides now, and so whoever else binds Pods of ours has no right to.
+    /// This process decides now, so that no other writer may bind Pods of ours.
     pub fn decides(&mut self, now: Instant) {
         self.deciding_since.get_or_insert(now);
     }
@@ -112,8 +112,8 @@ impl PodGuard {
         let (kind, message) = match found {
             None => return counts,
             Some(Found::WithoutEffect(message)) => {
-                known.told = known.told.saturating_add(1);
-                if known.told > TAMPERINGS_TOLD_MAX {
+                known.reported = known.reported.saturating_add(1);
+                if known.reported > TAMPERINGS_TOLD_MAX {
                     return counts;
                 }
                 self.notices.push(Notice { pod: key(&pod.metadata), uid, message });
@@ -121,10 +121,10 @@ impl PodGuard {
             }
             Some(Found::Tampering(kind, message)) => (kind, message),
         };
-        known.told = known.told.saturating_add(1);
+        known.reported = known.reported.saturating_add(1);
         let uid = pod.metadata.uid.clone().unwrap_or_default();
         let alarm = Alarm { kind, of: "Pod", key: key(&pod.metadata), uid, message };
-        self.noticed.push((alarm, known.told <= TAMPERINGS_TOLD_MAX));
+        self.noticed.push((alarm, known.reported <= TAMPERINGS_TOLD_MAX));
         counts
     }
 }
@@ -174,7 +174,7 @@ impl Known {
         ))
     }
 
-    /// It is on a Node for the first time. `decides`: nobody but this process may have put it there.
+    /// It is on a Node for the first time. `decides`: only this process may have bound it.
     /// `is_overlap`: it is there in the name of another leader, though this process leads.
     fn is_bound(
         &mut self,
@@ -224,7 +224,7 @@ fn inherited(look: &Look<'_>) -> Option<Found> {
             "result annotations were written by somebody else than a Binding",
         ));
     }
-    // Whether the grant was edited or what the Pod asks for, nobody can tell any more.
+    // Whether the grant was edited or what the Pod asks for cannot be determined any more.
     let disagrees = "the grant does not agree with what the Pod asks for";
     (!look.grant_agrees()).then_some(Found::Tampering(Tampering::Grant, disagrees))
 }

@@ -1,4 +1,4 @@
-//! Whatever a Pod, a Node or an object says: nothing panics, and nobody else is delayed.
+//! Whatever a Pod, a Node or an object says: nothing panics, and no other Pod is delayed.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

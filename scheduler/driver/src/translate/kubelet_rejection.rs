@@ -5,8 +5,8 @@ use crate::wire::WirePodStatus;
 /// What a kubelet says of the Pods that it rejects, of whatever version, if it says so.
 const REJECTED: &str = "Pod was rejected: ";
 
-/// The Node has something else than we think: less room, trouble with its devices, no room on its disk, or it goes
-/// down. Others that we would put there would fare the same.
+/// The Node differs from what is known here: less room, trouble with its devices or its disk, or a shutdown. Other Pods
+/// would be rejected, too.
 const OF_THE_NODE: [&str; 8] = [
     "OutOfcpu",
     "OutOfmemory",
@@ -18,10 +18,10 @@ const OF_THE_NODE: [&str; 8] = [
     "Evicted",
 ];
 
-/// A resource whose name anybody may choose, as the kubelet's own metric has it.
+/// A resource whose name is free to choose, as the kubelet's own metric has it.
 const OTHER_RESOURCES: &str = "OutOfExtendedResources";
 
-/// The Pod does not suit the Node. Others do: were it closed for these, whoever writes such Pods could close all.
+/// The Pod does not suit the Node, others do. These do not exclude the Node, or a tenant could exclude all of them.
 const OF_THE_POD: [&str; 12] = [
     "TopologyAffinityError",
     "NodeAffinity",
@@ -57,7 +57,7 @@ pub(crate) const KUBELET_REJECTION_REASONS: [&str; 21] = {
 /// Why a kubelet rejected a Pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KubeletRejection {
-    /// One of [`TURNED_AWAY_REASONS`].
+    /// One of [`KUBELET_REJECTION_REASONS`].
     pub reason: &'static str,
     /// It would reject others, too.
     pub is_of_the_node: bool,

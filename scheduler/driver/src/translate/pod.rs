@@ -61,7 +61,7 @@ const GRACE_PERIOD_DEFAULT_S: i64 = 30;
 /// A week: an absurd figure must not overflow what is added to it.
 const GRACE_PERIOD_MAX_S: u64 = 7 * 24 * 3600;
 
-/// One for all Pods whose version nobody asks for.
+/// One for all Pods whose version is not needed.
 static NO_VERSION: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from(""));
 
 fn is_ours_to_place(assignment: &Assignment) -> bool {

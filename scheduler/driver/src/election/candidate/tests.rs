@@ -57,9 +57,9 @@ impl Server {
 }
 
 fn term(candidate: &Candidate) -> Option<Term> {
-    match candidate.standing() {
-        Standing::Leading(term) => Some(term),
-        Standing::Following { .. } => None,
+    match candidate.leadership() {
+        LeadershipState::Leading(term) => Some(term),
+        LeadershipState::Following { .. } => None,
     }
 }
 
@@ -74,7 +74,7 @@ fn the_first_takes_it_and_the_second_knows_who_leads() {
     server.serve(&mut b, at(0));
     assert_eq!(name(&a).as_deref(), Some("a/0"));
     assert_eq!(term(&a).unwrap().until, Some(at(10_000)));
-    assert_eq!(b.standing(), Standing::Following { leader: Some("a".into()) });
+    assert_eq!(b.leadership(), LeadershipState::Following { leader: Some("a".into()) });
     server.serve(&mut a, at(2_000));
     assert_eq!(term(&a).unwrap().until, Some(at(12_000)), "renewed");
     assert_eq!(term(&a).unwrap().began, at(0));
@@ -96,7 +96,7 @@ fn a_silent_leader_is_succeeded_after_the_lease_duration_and_has_stopped_before(
     a.note_time(now, || "a2".to_owned());
     assert_eq!(term(&a), None);
     server.serve(&mut a, now);
-    assert_eq!(a.standing(), Standing::Following { leader: Some("b".into()) });
+    assert_eq!(a.leadership(), LeadershipState::Following { leader: Some("b".into()) });
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn doubt_is_settled_by_a_look() {
     server.write(&stolen, false);
     a.doubt();
     server.serve(&mut a, at(600));
-    assert_eq!(a.standing(), Standing::Following { leader: Some("b".into()) });
+    assert_eq!(a.leadership(), LeadershipState::Following { leader: Some("b".into()) });
     server.serve(&mut b, at(600));
     assert_eq!(term(&b), None, "whoever merely shares the name does not lead");
 }
@@ -295,7 +295,7 @@ impl Story {
             leaders.len() <= 1,
             "at {} ms: {:?}",
             self.now_ms,
-            leaders.iter().map(|it| it.candidate.standing()).collect::<Vec<_>>()
+            leaders.iter().map(|it| it.candidate.leadership()).collect::<Vec<_>>()
         );
     }
 }
