@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_stops_waiting_ends_it() {
+    async fn dropping_the_future_ends_it() {
         let (sender, receiver) = oneshot::channel::<()>();
         let own = at_ease();
         let work = own.run(async move {

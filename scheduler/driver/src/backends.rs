@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_clock_that_steps_makes_nobody_stale_who_renews() {
+    async fn a_clock_that_steps_makes_no_renewed_lease_stale() {
         let (mut renewals, now) = (Renewals::default(), Instant::now());
         let first = renewals.sees(Backend::Corrd, stamp(7_200), Duration::ZERO, now);
         assert_eq!(first, Some(Duration::ZERO));

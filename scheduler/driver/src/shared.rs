@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_keeps_any_more_is_dropped() {
+    fn what_is_not_in_use_any_more_is_dropped() {
         let mut pool = Pool::<str>::default();
         let kept: Vec<Arc<str>> =
             (0..100).map(|number| pool.share(format!("kept-{number}").into())).collect();

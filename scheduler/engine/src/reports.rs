@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_changes_while_it_is_walked_is_walked_to_its_end_first() {
+    fn a_queue_that_changes_while_it_is_walked_is_walked_to_its_end_first() {
         let object = crate::testkit::corridor("c1");
         let place = |amount| QueuePosition {
             namespace: "a".into(),

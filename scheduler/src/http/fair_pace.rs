@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_as_long_as_told_passes() {
+    fn a_user_that_waits_as_long_as_required_passes() {
         let (mut pace, start) = (FairPace::new(PACE), Instant::now());
         let users = [user("a"), user("b")];
         for user in &users {

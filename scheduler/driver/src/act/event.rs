@@ -206,7 +206,7 @@ mod tests {
         assert!(event["metadata"]["name"].as_str().unwrap().len() <= 253);
     }
     #[test]
-    fn a_victim_learns_who_took_its_place() {
+    fn a_victim_learns_which_pod_took_its_place() {
         let event = preempted(&Eviction {
             victim: ObjectKey::new("a", "v"),
             uid: "u".into(),

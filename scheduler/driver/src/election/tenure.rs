@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_term_ends_by_the_clock_though_nobody_says_so() {
+    async fn a_term_ends_by_the_clock_alone() {
         let tenure = Tenure::following();
         tenure.publish(leading("a/1", 10));
         let term = tenure.begun().await;

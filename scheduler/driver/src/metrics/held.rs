@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn series_end_when_nobody_is_held() {
+    async fn series_end_when_no_pod_is_held() {
         let make = Maker::new("here").unwrap();
         let held = HeldPods::new(&make).unwrap();
         let unschedulable = make.gauges("u", "help", &["plugin", "profile"]).unwrap();

@@ -131,7 +131,7 @@ fn damages() -> impl Strategy<Value = Vec<(prop::sample::Index, Value)>> {
 
 proptest! {
     #[test]
-    fn nothing_panics_and_nobody_else_waits(
+    fn nothing_panics_and_no_other_pod_waits(
         bad_pod in damages(),
         bad_node in damages(),
         bound in any::<bool>(),

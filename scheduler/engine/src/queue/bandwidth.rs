@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_walked_in_steps_without_missing_anybody() {
+    fn a_queue_is_walked_in_steps_without_missing_a_pod() {
         let mut queue = BandwidthQueue::default();
         for number in 0..20 {
             let namespace = ["a", "b", "c"][number % 3].into();

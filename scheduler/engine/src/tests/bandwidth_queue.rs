@@ -107,7 +107,7 @@ fn nothing_is_kept_for_a_head_that_fits_on_no_node() {
 }
 
 #[test]
-fn a_pod_that_asks_more_than_the_floor_waits_for_the_spec_and_blocks_nobody() {
+fn a_pod_that_asks_more_than_the_floor_waits_for_the_spec_and_blocks_no_other() {
     let mut world = World::with_nodes(5);
     world.corridor(c1());
     world.see(asks("greedy", 200).build());
@@ -133,7 +133,7 @@ fn a_pod_waits_when_the_raised_floor_is_not_confirmed_yet() {
 }
 
 #[test]
-fn a_lowered_floor_sends_those_who_ask_too_much_aside() {
+fn a_lowered_floor_blocks_pods_that_ask_too_much() {
     let mut world = World::with_nodes(5);
     world.corridor(c1().achievable(0.0));
     world.see(asks("big", 90).build());
@@ -288,7 +288,7 @@ fn a_corridors_node_selector_limits_its_pods() {
 }
 
 #[test]
-fn a_pod_released_by_its_line_leaves_its_bandwidth_to_the_next_if_no_node_takes_it() {
+fn a_pod_released_by_its_queue_leaves_its_bandwidth_to_the_next_if_no_node_takes_it() {
     let mut world = World::with_nodes(1);
     world.corridor(c1().achievable(0.0));
     world.see(asks("first", 100).cpu_milli(64_000).build());
@@ -299,7 +299,7 @@ fn a_pod_released_by_its_line_leaves_its_bandwidth_to_the_next_if_no_node_takes_
 }
 
 #[test]
-fn a_deleted_pod_in_line_makes_room_for_the_next() {
+fn a_deleted_pod_in_the_queue_makes_room_for_the_next() {
     let mut world = World::with_nodes(1);
     world.corridor(c1());
     world.see(asks("holder", 60).build());
@@ -376,7 +376,7 @@ fn a_hasty_pod_is_tried_again_when_the_crd_is_installed() {
 }
 
 #[test]
-fn no_line_is_left_when_nobody_waits() {
+fn no_queue_is_left_when_no_pod_waits() {
     let mut world = world_with_a_kept_head(asks("head", 60));
     world.end("holder");
     world.bind_all();

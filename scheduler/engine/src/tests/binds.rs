@@ -135,7 +135,7 @@ fn what_a_failed_attempt_took_is_put_back() {
     let mut world = World::with_nodes(1);
     world.corridor(CorridorBuilder::new("c1", 100));
     world.see(PodBuilder::new("poison").needs("c1", Some(60)).build());
-    // As a panic after the reservation leaves it: nobody will send this Binding.
+    // As a panic after the reservation leaves it: this Binding will never be sent.
     world.decide();
     world.engine.trying = Some("uid-poison".into());
     world.engine.recover();

@@ -36,7 +36,7 @@ fn fail_fast_is_tried_again_when_a_silent_daemon_reports() {
 }
 
 #[test]
-fn a_silent_daemon_that_reports_brings_back_whoever_failed_for_another_reason() {
+fn a_silent_daemon_that_reports_brings_back_pods_that_failed_for_another_reason() {
     let mut world = World::with_nodes(5);
     world.corridor(c1());
     world.see(PodBuilder::new("holder").needs("c1", Some(100)).build());

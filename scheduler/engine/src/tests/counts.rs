@@ -1,4 +1,4 @@
-//! What the engine counts for whoever shows it.
+//! What the engine counts for metrics.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ fn a_pod_whose_binding_is_refused_is_tried_a_second_time() {
 }
 
 #[test]
-fn a_census_says_who_waits_for_what_since_when() {
+fn a_summary_says_what_pods_wait_for_and_since_when() {
     let mut world = World::with_nodes(2);
     world.corridor(CorridorBuilder::new("c1", 100));
     world.see(PodBuilder::new("holder").needs("c1", Some(100)).build());

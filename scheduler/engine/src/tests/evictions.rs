@@ -1,4 +1,4 @@
-//! Random histories in which Pods are sent away for others: nobody is deleted in vain, and no nomination outlives its
+//! Random histories with preemptions: no victim is deleted in vain, and no nomination outlives its
 //! use.
 
 use std::ops::Range;
@@ -19,7 +19,7 @@ pub(super) struct Evictions {
 }
 
 impl History {
-    /// A step is handed out. Whoever is deleted is deleted for a Pod that can start then.
+    /// A step is handed out. A victim is deleted only for a Pod that can start then.
     pub(super) fn evicts(&mut self, eviction: Eviction) {
         if eviction.step == EvictionStep::Delete {
             let preemptor = self.world.engine.pods.get(&eviction.preemptor_uid);
@@ -134,7 +134,7 @@ impl History {
         }
     }
 
-    /// When all victims have gone, whoever was nominated has started or does not count on it any more, and the API
+    /// When all victims have gone, a nominated Pod has started or does not count on it any more, and the API
     /// server knows.
     pub(super) fn no_nomination_is_left(&self) {
         for record in self.world.engine.pods.values().filter(|it| it.stage.is_waiting()) {
@@ -183,7 +183,7 @@ fn crowded(steps: Range<usize>) -> impl Strategy<Value = Vec<Step>> {
 
 proptest! {
     #[test]
-    fn nobody_is_deleted_in_vain_and_no_nomination_outlives_its_use(
+    fn no_victim_is_deleted_in_vain_and_no_nomination_outlives_its_use(
         steps in crowded(20..120)
     ) {
         History::run(&steps);

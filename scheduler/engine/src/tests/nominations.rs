@@ -297,7 +297,7 @@ fn a_deletion_is_asked_for_again_each_time_and_given_up_at_last() {
 }
 
 #[test]
-fn a_new_leader_carries_on_with_those_who_were_told_to_go_and_tells_the_others_that_they_stay() {
+fn a_new_leader_carries_on_with_announced_victims_and_withdraws_the_other_announcements() {
     let mut world = full();
     for name in ["c", "d"] {
         world.see(bound(name, "n1", 1).announced().build());
@@ -318,7 +318,7 @@ fn a_new_leader_carries_on_with_those_who_were_told_to_go_and_tells_the_others_t
 }
 
 #[test]
-fn nobody_goes_for_one_who_is_not_more_important() {
+fn no_victim_goes_for_a_pod_that_is_not_more_important() {
     let mut world = full();
     let announced = announced(&mut world);
     world.see(bound("a", "n0", 1000).build());

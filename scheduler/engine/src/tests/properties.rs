@@ -1,4 +1,4 @@
-//! Random histories: nothing is ever over its limit, nobody who fits is left waiting, and the
+//! Random histories: nothing is ever over its limit, no Pod that fits is left waiting, and the
 //! same history gives the same decisions.
 
 use std::collections::BTreeMap;
@@ -132,7 +132,7 @@ impl History {
         }
         history.settle();
         history.no_nomination_is_left();
-        history.nobody_who_fits_is_left_waiting();
+        history.no_pod_that_fits_is_left_waiting();
         history.every_pod_is_counted_once();
         history.nothing_is_left_of_pods_that_are_gone();
         history.decided
@@ -344,7 +344,7 @@ impl History {
         assert_eq!(engine.stats().woken_by_sweep, 0, "every wake-up has its event");
     }
 
-    fn nobody_who_fits_is_left_waiting(&self) {
+    fn no_pod_that_fits_is_left_waiting(&self) {
         let engine = &self.world.engine;
         for record in engine.pods.values().filter(|record| record.stage.is_waiting()) {
             let explanation = engine.explain(&record.pod.key).unwrap();

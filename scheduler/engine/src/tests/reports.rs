@@ -57,7 +57,7 @@ fn a_restarted_scheduler_does_not_repeat_what_the_pod_already_says() {
 }
 
 #[test]
-fn corrd_falling_silent_is_told_to_those_who_wait() {
+fn corrd_falling_silent_is_reported_on_waiting_pods() {
     let mut world = World::with_nodes(1);
     world.corridor(CorridorBuilder::new("c1", 100));
     world.see(PodBuilder::new("holder").needs("c1", Some(100)).build());

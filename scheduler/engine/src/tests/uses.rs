@@ -101,7 +101,7 @@ fn an_unused_releasing_object_is_drained_at_once() {
 }
 
 #[test]
-fn falling_below_what_is_reserved_is_told_and_evicts_nobody() {
+fn falling_below_what_is_reserved_is_reported_and_evicts_no_pod() {
     let mut world = World::with_nodes(1);
     world.corridor(CorridorBuilder::new("c1", 100));
     world.see(asks("a", 80).build());

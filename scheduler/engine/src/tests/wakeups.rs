@@ -118,7 +118,7 @@ fn pod(number: u8, generation: u32, wish: &Wish, classes: Classes) -> PodBuilder
         Classes::Own => wish.cpu,
     };
     let pod = pod.cpu_milli(cpu).priority(wish.priority).label("app", &format!("a{}", wish.app));
-    // Nobody reads it.
+    // No selector reads it.
     let pod = pod.label("pod", &format!("{number}-{generation}"));
     let pod = match classes {
         Classes::Shared => pod,
@@ -168,7 +168,7 @@ impl History {
             history.the_index_knows_all_that_is_parked();
         }
         history.settle();
-        history.nobody_who_fits_is_left_waiting();
+        history.no_pod_that_fits_is_left_waiting();
         history.world.twin_is_the_same();
         assert_eq!(history.world.engine.stats().woken_by_sweep, 0, "every wake-up has its event");
         wakings
@@ -185,7 +185,7 @@ impl History {
         }
     }
 
-    /// Everybody is tried until nothing more happens.
+    /// Every Pod is tried until nothing more happens.
     fn settle(&mut self) {
         for _ in 0..40 {
             self.world.pass(Duration::from_secs(11));
@@ -194,7 +194,7 @@ impl History {
         }
     }
 
-    fn nobody_who_fits_is_left_waiting(&self) {
+    fn no_pod_that_fits_is_left_waiting(&self) {
         let engine = &self.world.engine;
         for record in engine.pods.values().filter(|record| record.stage == Stage::Parked) {
             let spec = &record.pod.spec;
@@ -319,7 +319,7 @@ impl History {
                 assert!(!is_woken || may_be_woken, "{uid} is woken after {event:?}: {pod:?}");
                 continue;
             }
-            // One of a class is woken, the others follow it. Who is new to a class is asked with it.
+            // One of a class is woken, the others follow it. A Pod that is new to a class is tried with it.
             let alike = parked
                 .iter()
                 .filter(|(other, other_key)| other_key == key && Some(other) != changes.as_ref());
@@ -389,7 +389,7 @@ proptest! {
 }
 
 #[test]
-fn the_histories_do_wake_somebody() {
+fn the_histories_do_wake_pods() {
     use proptest::strategy::ValueTree as _;
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let histories = prop::collection::vec(step(), 60..120);

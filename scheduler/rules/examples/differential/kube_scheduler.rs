@@ -3,7 +3,7 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "the plain rules have no clock; whoever waits for another program needs one"
+    reason = "the plain rules have no clock; waiting for another program takes one"
 )]
 
 use std::collections::BTreeMap;
@@ -65,7 +65,7 @@ impl KubeScheduler {
 
     /// The answers by seed.
     pub fn ask(&self, cases: &[Value]) -> Result<BTreeMap<u64, Answer>, String> {
-        // Files, not pipes: nobody has to read while the other writes.
+        // Files, not pipes: neither side has to read while the other writes.
         let questions = write_lines(cases).map_err(|why| format!("writing the cases: {why}"))?;
         let answers = tempfile::tempfile().map_err(|why| format!("a temporary file: {why}"))?;
         let output = answers.try_clone().map_err(|why| format!("a temporary file: {why}"))?;

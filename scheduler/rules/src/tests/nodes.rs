@@ -6,7 +6,7 @@ use crate::testkit::{cluster, fits, labels, node, pod, raw, reasons};
 use crate::{Plugin, Reason, Rules, filter};
 
 #[test]
-fn a_cordoned_node_takes_only_who_tolerates_it() {
+fn a_cordoned_node_takes_only_pods_that_tolerate_it() {
     let cluster = cluster([node("n").cordoned()], []);
     assert_eq!(reasons(&cluster, &pod("p").build(), "n"), [Reason::NodeUnschedulable]);
     let cordon = "node.kubernetes.io/unschedulable";

@@ -57,7 +57,7 @@ fn the_most_important_stay_where_they_can() {
 }
 
 #[test]
-fn among_equals_the_longer_running_stays_and_who_has_not_started_goes() {
+fn among_equals_the_longer_running_stays_and_a_pod_that_has_not_started_goes() {
     let cluster = cluster(
         [node("n").cpu(1000)],
         [

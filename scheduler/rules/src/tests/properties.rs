@@ -273,7 +273,7 @@ proptest! {
     #[test]
     fn where_the_victims_are_gone_the_pod_fits(mut world in sensible()) {
         // Where kube-scheduler's own sums are odd (ports held twice, terminating Pods, spreading
-        // over everybody), so is its nomination.
+        // over all Pods), so is its nomination.
         for pod in world.pods.iter_mut().chain([&mut world.incoming]) {
             pod.host_ports.clear();
             pod.deletion = Deletion::None;

@@ -81,7 +81,7 @@ fn other_namespaces_and_terminating_pods_do_not_count() {
 }
 
 #[test]
-fn an_empty_selector_counts_nobody_but_the_pod_itself() {
+fn an_empty_selector_counts_only_the_pod_itself() {
     let mut constraint = hard("zone", 1, "");
     constraint.selector = LabelSelector::EVERYTHING;
     let cluster = two_zones();

@@ -14,7 +14,7 @@ fn without_filters<const N: usize>(plugins: [Plugin; N]) -> Rules {
 }
 
 #[test]
-fn a_filter_that_is_off_rejects_nobody_and_the_others_still_do() {
+fn a_filter_that_is_off_rejects_no_pod_and_the_others_still_do() {
     let crowded = cluster([node("n").cpu(1000).taint("gpu", Effect::NoSchedule)], []);
     let big = pod("p").asks(2000, 0).build();
     assert!(matches!(decide(&Rules::default(), &crowded, &big), Decision::Rejected(_)));
@@ -66,7 +66,7 @@ fn without_scores_every_node_that_fits_is_as_good_as_any() {
 }
 
 #[test]
-fn without_preemption_nobody_is_sent_away() {
+fn without_preemption_there_is_no_victim() {
     let full = cluster([node("n").cpu(1000)], [pod("low").asks(1000, 0).on("n")]);
     let high = pod("high").priority(10).asks(1000, 0).build();
     assert!(matches!(preempt(&Rules::default(), &full, &high), Preemption::Possible { .. }));

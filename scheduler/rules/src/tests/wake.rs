@@ -54,7 +54,7 @@ fn a_chance_to_preempt_wakes() {
 }
 
 #[test]
-fn the_first_node_wakes_who_fits() {
+fn the_first_node_wakes_pods_that_fit() {
     assert!(wakes(&cluster([], []), &cluster([node("n")], []), pod("p")));
     assert!(!wakes(&cluster([], []), &cluster([node("n").cordoned()], []), pod("p")));
 }

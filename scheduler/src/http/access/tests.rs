@@ -91,7 +91,7 @@ async fn each_path_verb_and_token_is_asked_about() {
 }
 
 #[tokio::test]
-async fn nobody_is_let_in_while_nobody_can_be_asked() {
+async fn no_request_passes_while_the_api_server_cannot_be_asked() {
     let world = World::new();
     world.fake.is_away.set(true);
     let away = AccessDecision::Unavailable("it is away".to_owned());

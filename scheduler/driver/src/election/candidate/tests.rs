@@ -68,7 +68,7 @@ fn name(candidate: &Candidate) -> Option<String> {
 }
 
 #[test]
-fn the_first_takes_it_and_the_second_knows_who_leads() {
+fn the_first_takes_it_and_the_second_knows_the_leader() {
     let (mut server, mut a, mut b) = (Server::default(), candidate("a"), candidate("b"));
     server.serve(&mut a, at(0));
     server.serve(&mut b, at(0));
@@ -124,7 +124,7 @@ fn an_api_server_that_is_away_costs_the_term_after_the_deadline() {
         }
         a.note_time(now, || "a2".to_owned());
     }
-    // It is back, and nobody has touched the Lease since: it has run out, for everybody.
+    // It is back, and the Lease has not been touched since: it has expired for all.
     server.serve(&mut a, now + Duration::from_secs(6));
     assert_eq!(name(&a).as_deref(), Some("a2/1"));
 }
@@ -156,7 +156,7 @@ fn doubt_is_settled_by_a_look() {
     a.doubt();
     server.serve(&mut a, at(500));
     assert_eq!(name(&a).as_deref(), Some("a/0"), "the API server was behind, not we");
-    // Somebody took it by force.
+    // It was taken by force.
     let mut stolen = server.lease.clone().unwrap();
     stolen.spec.as_mut().unwrap().holder_identity = Some("b".to_owned());
     server.write(&stolen, false);
@@ -275,7 +275,7 @@ impl Story {
                 replica.candidate.after_write(answered, reply, jitter);
             }
         }
-        // Whoever waits for an answer does nothing else meanwhile.
+        // A replica that waits for a reply does nothing else meanwhile.
         replica.stopped_until_ms = now_ms + takes_ms;
         let is = term(&replica.candidate).is_some();
         if is && !was {

@@ -15,7 +15,7 @@ use crate::journal::keeper::Settings;
 use crate::profile_names::ProfileNames;
 use crate::translate;
 
-/// What a tenant may have put into a Pod, and nobody else should read.
+/// What a tenant may have put into a Pod, and others should not read.
 pub const SECRET: &str = "hunter2";
 
 pub const WORK: Work = Work { attempts_max: 4, nodes_max: usize::MAX };

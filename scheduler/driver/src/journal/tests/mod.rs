@@ -43,7 +43,7 @@ fn a_chaotic_run_replays_to_identical_decisions() {
     let now = serde_json::to_string(&chaos.engine.snapshot()).unwrap();
     assert_eq!(serde_json::to_string(&replayed.engine.snapshot()).unwrap(), now);
     assert!(!unpacked(&journal).contains(SECRET), "what is nobody's business is not written");
-    // It is the same without compression, for whoever wants to look at it or to change it.
+    // It is the same without compression, to look at it or to change it.
     identical(unpacked(&journal).as_bytes());
 }
 

@@ -141,7 +141,7 @@ fn results_on_a_waiting_pod_are_told() {
 }
 
 #[test]
-fn what_was_done_while_nobody_looked_is_found_at_the_start() {
+fn what_was_done_while_no_replica_ran_is_found_at_the_start() {
     let found = |pod: &WirePod| {
         let mut guard = PodGuard::default();
         assert!(
@@ -163,7 +163,7 @@ fn what_was_done_while_nobody_looked_is_found_at_the_start() {
 }
 
 #[test]
-fn others_pods_and_pods_without_references_are_nobodys_business() {
+fn pods_of_others_and_pods_without_references_are_ignored() {
     let (mut guard, now) = deciding();
     let mut other = pod("n1", &granted());
     other.spec.scheduler_name = "default-scheduler".to_owned();
@@ -219,7 +219,7 @@ fn wishing(gbps: &str) -> WirePod {
 }
 
 #[test]
-fn a_tenant_who_changes_his_wish_in_vain_is_told_and_nobody_is_alarmed() {
+fn a_change_by_the_tenant_without_effect_is_reported_and_raises_no_alarm() {
     let (mut guard, now) = deciding();
     sent(&mut guard, "n1");
     guard.sees(&wishing("4"), &ProfileNames::default(), now);

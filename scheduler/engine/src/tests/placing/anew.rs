@@ -15,7 +15,7 @@ use crate::tests::json;
 use crate::wake::ClusterChange;
 
 impl Story {
-    fn ask_somebody_new(&mut self) {
+    fn ask_a_new_class(&mut self) {
         let class = self.classes[self.random.below(self.classes.len())].clone();
         let class = self.one_like(&class);
         let seats = self.placing.seats().to_vec();
@@ -55,7 +55,7 @@ proptest! {
             for _ in 0..=story.below(3) {
                 story.step();
             }
-            story.ask_somebody_new();
+            story.ask_a_new_class();
             if story.one_in(4) {
                 story.ask_of_nominated();
             }

@@ -20,7 +20,7 @@ pub fn label_selector(random: &mut Random) -> Value {
             let rev = json!({"key": "rev", "operator": "In", "values": ["1", "2"]});
             json!({"matchLabels": {"app": "web"}, "matchExpressions": [rev]})
         }
-        // `In` without values: nobody can parse it.
+        // `In` without values: it cannot be parsed.
         6 if random.chance(10) => json!({"matchExpressions": [expression("rev", "In")]}),
         6..=8 => json!({"matchLabels": {"app": "db"}}),
         _ => json!({"matchLabels": {"app": "web"}}),
