@@ -1,6 +1,6 @@
 //! From the start of the process to the first bind, in a cluster that is large already.
 //!
-//! Beside it a client lists the same Nodes and Pods in protobuf and drops them: nobody who begins by
+//! Beside it a client lists the same Nodes and Pods in protobuf and drops them: no program that begins by
 //! reading what there is can be faster.
 
 use std::env;

@@ -8,7 +8,7 @@ use tracing::{debug, warn};
 /// The only account whose writes the policies of `config/admission/` let pass.
 const EXPECTED: &str = "system:serviceaccount:corridor-system:corridor-operator";
 
-/// Says so if we are somebody else: with the policies installed nothing could be written, and each
+/// Logs a warning if it is another account: with the policies installed nothing could be written, and each
 /// refusal alone would be a puzzle.
 pub async fn look(client: Client) {
     let reviews: Api<SelfSubjectReview> = Api::all(client);

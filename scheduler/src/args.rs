@@ -73,7 +73,7 @@ pub struct RunArgs {
     pub https: HttpsArgs,
 
     /// The daemons behind Corridors and MemoryBundles: none, simulated inside this process, or over
-    /// HTTP. With none, nothing is allocated, and whoever writes the objects' status is believed.
+    /// HTTP. With none, nothing is allocated, and the objects' status is trusted whatever its writer.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub backends: BackendsArg,
 
@@ -99,7 +99,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = EventQueue::default().waiting_max)]
     pub events_waiting_max: usize,
 
-    /// What may be remembered of nodes for kinds of Pods, in MiB. What is more is forgotten, by what it takes and what
+    /// What may be remembered of nodes for classes of Pods, in MiB. What is more is forgotten, by what it takes and what
     /// it costs to find out again: that takes time, and changes no decision. Default: an eighth of the memory that the
     /// process may use, by the limit of its cgroup or else the machine's, and 16 at least.
     #[arg(long, value_name = "N")]
@@ -116,7 +116,7 @@ pub struct RunArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct HttpsArgs {
-    /// Where to serve the same over TLS, for whoever the API server lets in.
+    /// Where to serve the same over TLS, to users that the API server authorizes.
     #[arg(long, value_name = "ADDR")]
     pub https: Option<SocketAddr>,
 

@@ -63,7 +63,7 @@ pub const WATCH_SECONDS_MAX: u32 = 25;
 
 /// What every client of ours needs, wherever its configuration comes from.
 pub fn prepare(config: &mut Config) {
-    // kube would repeat a Binding by itself, up to 15 times: then nobody knows its outcome.
+    // kube would repeat a Binding by itself, up to 15 times: then its outcome is unknown.
     config.default_retry = false;
     config.read_timeout = Some(SILENCE_MAX);
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::panic::resume_unwind;
 use std::thread;
 
-use driver::Rest;
+use driver::ReplyCoalescing;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::oneshot;
 
@@ -17,10 +17,10 @@ pub struct OwnThread {
 
 impl OwnThread {
     /// Before it waits for something to happen, it rests as long as that is allowed.
-    pub fn new(name: &'static str, rest: &Rest) -> io::Result<Self> {
-        let rest = rest.clone();
+    pub fn new(name: &'static str, coalescing: &ReplyCoalescing) -> io::Result<Self> {
+        let coalescing = coalescing.clone();
         let before_waiting = move || {
-            let allowed = rest.allowed();
+            let allowed = coalescing.allowed();
             if !allowed.is_zero() {
                 thread::sleep(allowed);
             }
@@ -41,7 +41,7 @@ impl OwnThread {
         make()
     }
 
-    /// Does the work there. Whoever stops waiting for it ends it; a panic goes on here.
+    /// Runs the work there. Dropping the future ends it; a panic is resumed here.
     pub async fn run<F>(mut self, work: F) -> Option<F::Output>
     where
         F: Future + Send + 'static,
@@ -79,7 +79,7 @@ impl OwnThread {
     }
 }
 
-/// Tasks that nobody waits for any more may be left where they are.
+/// Tasks that are not awaited any more may be left where they are.
 impl Drop for OwnThread {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     fn at_ease() -> OwnThread {
-        OwnThread::new("own", &Rest::default()).unwrap()
+        OwnThread::new("own", &ReplyCoalescing::default()).unwrap()
     }
 
     #[tokio::test]
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_stops_waiting_ends_it() {
+    async fn dropping_the_future_ends_it() {
         let (sender, receiver) = oneshot::channel::<()>();
         let own = at_ease();
         let work = own.run(async move {
@@ -133,9 +133,9 @@ mod tests {
     #[tokio::test]
     async fn it_rests_before_it_waits_as_long_as_that_is_allowed() {
         const ALLOWED: Duration = Duration::from_millis(3);
-        let rest = Rest::default();
-        rest.allow(ALLOWED);
-        let own = OwnThread::new("own", &rest).unwrap();
+        let coalescing = ReplyCoalescing::default();
+        coalescing.allow(ALLOWED);
+        let own = OwnThread::new("own", &coalescing).unwrap();
         let began = Instant::now();
         own.run(async { tokio::time::sleep(Duration::from_nanos(1)).await }).await;
         assert!(began.elapsed() >= ALLOWED);

@@ -1,4 +1,4 @@
-//! Files that somebody replaces while we run: certificates and keys.
+//! Files that are replaced while the process runs: certificates and keys.
 //!
 //! Their content is what counts: a kubelet swaps a symbolic link, others write in place.
 

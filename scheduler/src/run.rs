@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use controllers::{Controllers, Settings};
 use driver::{
-    Driver, DriverError, Election, Fence, Health, Leaving, Metrics, Rest, SchedulerConfiguration,
-    Stuck, Tenure,
+    Driver, DriverError, Election, Fence, Health, Leaving, Metrics, ReplyCoalescing,
+    SchedulerConfiguration, Stuck, Tenure,
 };
 use engine::EventQueue;
 use futures::{FutureExt, TryFutureExt};
@@ -106,7 +106,7 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     let writing = threads.deciding.inside(|| client::writing(&access, &candidacy.fence))?;
     let driver = Driver::new(reading, tenure.clone(), config, metrics.clone(), health.clone())
         .writing_with(writing, threads.reading.handle())
-        .allowing(threads.rest.clone())
+        .allowing(threads.coalescing.clone())
         .with_witness(controllers.witness())
         .expecting(chosen.configured());
     let driver = with_journal_folder(driver, args.journal_dir.as_deref()).await?;
@@ -136,8 +136,8 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
         .map_err(|source| RunError::Http { address: args.http, source })?;
     // Not behind the fence: a replica that follows is asked for its metrics, too.
     let https = http::serve_https(&args.https, routes, client::unfenced(&access)?).await?;
-    tell_start(address, https, candidacy.election.is_some());
-    // Neither half runs on without the other: whoever starts this process again starts both.
+    log_start(address, https, candidacy.election.is_some());
+    // Neither half runs on without the other: a restart of the process starts both.
     let halves = async {
         tokio::try_join!(
             drive(threads, driver, stop.clone()),
@@ -150,7 +150,7 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     Ok(())
 }
 
-fn tell_start(http: SocketAddr, https: Option<SocketAddr>, leader_elect: bool) {
+fn log_start(http: SocketAddr, https: Option<SocketAddr>, leader_elect: bool) {
     info!(
         version = env!("CARGO_PKG_VERSION"),
         scheduler_name = crds::SCHEDULER_NAME,
@@ -165,15 +165,15 @@ fn tell_start(http: SocketAddr, https: Option<SocketAddr>, leader_elect: bool) {
 struct Threads {
     deciding: OwnThread,
     reading: OwnThread,
-    rest: Rest,
+    coalescing: ReplyCoalescing,
 }
 
 impl Threads {
     fn new() -> io::Result<Self> {
-        let rest = Rest::default();
-        let deciding = OwnThread::new("deciding", &rest)?;
-        let reading = OwnThread::new("reading", &rest)?;
-        Ok(Self { deciding, reading, rest })
+        let coalescing = ReplyCoalescing::default();
+        let deciding = OwnThread::new("deciding", &coalescing)?;
+        let reading = OwnThread::new("reading", &coalescing)?;
+        Ok(Self { deciding, reading, coalescing })
     }
 }
 
@@ -279,7 +279,7 @@ pub async fn configure(
     Ok((configuration, live))
 }
 
-/// Whoever only looks on takes nothing from kube-scheduler.
+/// A shadow takes nothing from kube-scheduler.
 fn takes_default(args: &RunArgs) -> bool {
     args.replace_default || args.shadow.is_some()
 }
@@ -308,7 +308,7 @@ impl Candidacy {
         }
         let settings = configuration.election.clone();
         let write_timeout = settings.write_timeout();
-        // Connections of its own: a renewal waits behind nobody.
+        // Connections of its own: a renewal waits behind no other call.
         let election = Election::new(client::unfenced(access)?, settings);
         let tenure = election.tenure();
         let fence = Fence::new(tenure.clone(), write_timeout);

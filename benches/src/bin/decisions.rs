@@ -95,7 +95,7 @@ fn placed(workload: &Workload) -> Result<String, Box<dyn Error>> {
     ))
 }
 
-/// Everybody asks for the whole floor, so it returns once for each.
+/// Each Pod asks for the whole floor, so it returns once for each.
 fn floor_returns(workload: &Workload) -> Result<String, Box<dyn Error>> {
     /// Enough for a 99th percentile.
     const RETURNS_MAX: usize = 500;

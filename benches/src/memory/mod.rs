@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use e2e::{Error, Result, SCHEDULER_NAME};
-use engine::{Bind, Engine, EngineConfig, Event, EvictionStep, Kind, Poll, Report, Work};
+use engine::{Bind, Engine, EngineConfig, Event, EvictionStep, Poll, Report, WatchedKind, Work};
 use model::{
-    Amount, Assignment, Instant, Labels, ObjectKind, Phase, Pod, PodSpec, PodUid, Reservable, Shape,
+    Amount, Assignment, Instant, Labels, ObjectKind, Phase, Pod, PodSpec, PodUid, Reservable,
+    SchedulingSpec,
 };
 
 use crate::workload::{NAMESPACE, Workload};
@@ -19,7 +20,7 @@ use crate::workload::{NAMESPACE, Workload};
 const WORK: Work = Work { attempts_max: 64, nodes_max: 5_000 };
 /// A step of the clock when nothing can be done before it has passed: back-offs end.
 const TICK: Duration = Duration::from_millis(100);
-/// Back-offs last 10 s at most; whoever is not placed in ten of them never is.
+/// Back-offs last 10 s at most; a Pod that is not placed in ten of them never is.
 const IDLE_TICKS_MAX: usize = 1_000;
 
 /// The workload for [`Arena::return_floor`].
@@ -86,7 +87,7 @@ impl Arena {
             arena.show(pod(object)?);
         }
         arena.refresh_corridors();
-        for kind in Kind::ALL {
+        for kind in WatchedKind::ALL {
             arena.tell(Event::Synced(kind));
         }
         arena.tell(Event::TermBegan);
@@ -220,7 +221,7 @@ impl Arena {
         while let Some(report) = self.engine.poll_report() {
             any = true;
             match report {
-                Report::Held(held) => self.tell(Event::ReportWritten(held.uid)),
+                Report::Unschedulable(it) => self.tell(Event::ReportWritten(it.uid)),
                 Report::Used(_) | Report::Scheduled { .. } => {}
                 Report::Evict(eviction) => {
                     let (victim, step) = (eviction.uid, eviction.step);
@@ -293,12 +294,12 @@ mod tests {
 /// Specs that are alike are one, as the driver has it.
 #[derive(Default)]
 struct Specs {
-    known: HashMap<Arc<Shape>, Vec<Arc<PodSpec>>>,
+    known: HashMap<Arc<SchedulingSpec>, Vec<Arc<PodSpec>>>,
 }
 
 impl Specs {
     fn share(&mut self, mut pod: Pod) -> Pod {
-        let alike = self.known.entry(pod.spec.shape.clone()).or_default();
+        let alike = self.known.entry(pod.spec.scheduling.clone()).or_default();
         match alike.iter().find(|known| **known == pod.spec) {
             Some(known) => pod.spec = known.clone(),
             None => alike.push(pod.spec.clone()),

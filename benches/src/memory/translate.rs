@@ -9,7 +9,7 @@ use model::{
     Amount, Assignment, ClusterNode, ContainerRequests, DeclaredRequests, Deletion, LabelSelector,
     Labels, Need, Node, NodeAffinity, NodeName, NodeSelector, NodeSelectorTerm, ObjectKey,
     ObjectKind, ObjectRef, ObjectUid, Phase, Pod, PodAffinity, PodAffinityTerm, PodSpec, PodUid,
-    Quantity, RawRequirement, Reservable, ResourceList, Shape, TopologySpreadConstraint,
+    Quantity, RawRequirement, Reservable, ResourceList, SchedulingSpec, TopologySpreadConstraint,
     WeightedPodAffinityTerm, WhenUnsatisfiable, listed_image_name, resources,
 };
 use serde_json::Value;
@@ -50,7 +50,7 @@ pub fn pod(object: Value, number: u64) -> Result<Pod> {
             needs: need(&metadata.annotations)?.into_iter().collect(),
             failure_policy: None,
             hold: None,
-            shape: Arc::new(shape(&key.namespace, &metadata.labels, &spec)?),
+            scheduling: Arc::new(scheduling_spec(&key.namespace, &metadata.labels, &spec)?),
         }),
         key,
         assignment: assignment(&spec),
@@ -111,7 +111,11 @@ fn need(annotations: &BTreeMap<String, String>) -> Result<Option<Need>> {
     }))
 }
 
-fn shape(namespace: &Arc<str>, own: &BTreeMap<String, String>, spec: &Spec) -> Result<Shape> {
+fn scheduling_spec(
+    namespace: &Arc<str>,
+    own: &BTreeMap<String, String>,
+    spec: &Spec,
+) -> Result<SchedulingSpec> {
     let containers = spec.containers.iter().map(|container| {
         let requests = amounts(&container.resources.requests)?;
         Ok(ContainerRequests { requests, running: None })
@@ -124,7 +128,7 @@ fn shape(namespace: &Arc<str>, own: &BTreeMap<String, String>, spec: &Spec) -> R
     let (required, preferred) = pod_terms(namespace, &affinity.to_pods);
     let (anti_required, anti_preferred) = pod_terms(namespace, &affinity.away_from_pods);
     let constraints = spec.topology_spread_constraints.iter().map(constraint);
-    Ok(Shape {
+    Ok(SchedulingSpec {
         labels: labels(own),
         priority: spec.priority,
         requests: requests.sum(),
@@ -134,7 +138,7 @@ fn shape(namespace: &Arc<str>, own: &BTreeMap<String, String>, spec: &Spec) -> R
         topology_spread: constraints.collect::<Result<_>>()?,
         images: spec.containers.iter().map(|it| listed_image_name(&it.image)).collect(),
         containers: u32::try_from(spec.containers.len()).unwrap_or(u32::MAX),
-        ..Shape::default()
+        ..SchedulingSpec::default()
     })
 }
 

@@ -168,7 +168,7 @@ async fn churn_once(
     Ok(())
 }
 
-/// Ends the churn. The last beats' objects are left for `clear`, or in the way of nobody.
+/// Ends the churn. The last beats' objects are left for `clear`, where they are in the way of no other.
 #[derive(Debug)]
 pub struct ChurnGuard {
     task: JoinHandle<()>,

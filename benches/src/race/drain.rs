@@ -54,7 +54,7 @@ pub struct Drained {
     pub steady: Option<Steady>,
 }
 
-/// Lets a contestant bind a backlog that was made while nobody ran. It is left running.
+/// Lets a contestant bind a backlog that was made while no contestant ran. It is left running.
 pub async fn drain(
     course: &Course,
     round: usize,

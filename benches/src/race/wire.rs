@@ -26,7 +26,7 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// As whoever the token in the kubeconfig says.
+    /// As the user of the token in the kubeconfig.
     pub async fn new(kubeconfig: &Path) -> Result<Self> {
         install_crypto_provider();
         let config = config_from(kubeconfig).await?;

@@ -50,7 +50,7 @@ pub(crate) struct Renewals {
 
 #[derive(Clone, Copy, Debug)]
 struct Renewal {
-    /// By the clock of whoever renews it.
+    /// By the clock of its holder.
     stamp: Timestamp,
     seen: Instant,
     renewed: Instant,
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_clock_that_steps_makes_nobody_stale_who_renews() {
+    async fn a_clock_that_steps_makes_no_renewed_lease_stale() {
         let (mut renewals, now) = (Renewals::default(), Instant::now());
         let first = renewals.sees(Backend::Corrd, stamp(7_200), Duration::ZERO, now);
         assert_eq!(first, Some(Duration::ZERO));
@@ -119,7 +119,7 @@ mod tests {
         // Theirs steps back.
         let next = renewals.sees(Backend::Corrd, stamp(3_610), HOUR, now + 2 * TURN);
         assert_eq!(next, Some(TURN));
-        // Whoever was away for long knows no better than the clocks.
+        // After a long absence, the clocks are all there is.
         let away = now + 2 * TURN + HOUR;
         let next = renewals.sees(Backend::Corrd, stamp(9_000), HOUR / 2, away);
         assert_eq!(next, Some(HOUR / 2));

@@ -102,11 +102,11 @@ pub(crate) struct Binding {
     /// A call without an answer may still be carried out.
     may_land: bool,
     /// What a read decides about, if it does: else the same Binding is sent again.
-    refusal: Option<Refusal>,
+    refusal: Option<PendingRefusal>,
 }
 
 #[derive(Debug)]
-enum Refusal {
+enum PendingRefusal {
     Refused(Refused),
     Fenced { message: String },
 }
@@ -119,8 +119,8 @@ impl Binding {
     pub fn after_post(&mut self, reply: PostReply) -> Next {
         match reply {
             PostReply::Bound => Next::Settled(Outcome::Bound),
-            PostReply::Refused(refused) => self.decide(Refusal::Refused(refused)),
-            PostReply::Fenced { message } => self.decide(Refusal::Fenced { message }),
+            PostReply::Refused(refused) => self.decide(PendingRefusal::Refused(refused)),
+            PostReply::Fenced { message } => self.decide(PendingRefusal::Fenced { message }),
             PostReply::TermEnded => Next::Settled(Outcome::TermEnded),
             PostReply::Unsent => Next::Read { after: self.next_pause() },
             PostReply::Failed { message, retry_after } => self.again(message, retry_after),
@@ -135,13 +135,13 @@ impl Binding {
     fn again(&mut self, message: String, retry_after: Option<Duration>) -> Next {
         self.failed_posts += 1;
         if self.failed_posts >= POSTS_MAX {
-            return self.decide(Refusal::Refused(Refused { message, is_conflict: false }));
+            return self.decide(PendingRefusal::Refused(Refused { message, is_conflict: false }));
         }
         let asked = retry_after.unwrap_or_default().min(RETRY_AFTER_MAX);
         Next::Post { after: self.next_pause().max(asked) }
     }
 
-    fn decide(&mut self, refusal: Refusal) -> Next {
+    fn decide(&mut self, refusal: PendingRefusal) -> Next {
         self.refusal = Some(refusal);
         Next::Read { after: Duration::ZERO }
     }
@@ -156,8 +156,10 @@ impl Binding {
                 Next::Read { after: LANDS_WITHIN }
             }
             ReadReply::Otherwise => match self.refusal.take() {
-                Some(Refusal::Refused(refused)) => Next::Settled(Outcome::Refused(refused)),
-                Some(Refusal::Fenced { message }) => Next::Settled(Outcome::Fenced { message }),
+                Some(PendingRefusal::Refused(refused)) => Next::Settled(Outcome::Refused(refused)),
+                Some(PendingRefusal::Fenced { message }) => {
+                    Next::Settled(Outcome::Fenced { message })
+                }
                 // The API server is back, and has not heard of it.
                 None => Next::Post { after: Duration::ZERO },
             },

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use engine::Kind;
+use engine::WatchedKind;
 use model::OwnerKind;
 use parking_lot::RwLock;
 
@@ -20,7 +20,7 @@ pub enum KindState {
 /// Read by HTTP handlers, written by the driver.
 #[derive(Debug)]
 pub struct Health {
-    kinds: RwLock<BTreeMap<Kind, KindState>>,
+    kinds: RwLock<BTreeMap<WatchedKind, KindState>>,
     /// Why the process cannot go on.
     failure: RwLock<Option<String>>,
     pub(crate) pulse: Pulse,
@@ -28,13 +28,13 @@ pub struct Health {
 
 impl Default for Health {
     fn default() -> Self {
-        let kinds = Kind::ALL.into_iter().map(|kind| (kind, KindState::Syncing)).collect();
+        let kinds = WatchedKind::ALL.into_iter().map(|kind| (kind, KindState::Syncing)).collect();
         Self { kinds: RwLock::new(kinds), failure: RwLock::default(), pulse: Pulse::default() }
     }
 }
 
 impl Health {
-    pub(crate) fn set(&self, kind: Kind, state: KindState) {
+    pub(crate) fn set(&self, kind: WatchedKind, state: KindState) {
         self.kinds.write().insert(kind, state);
     }
 
@@ -72,20 +72,20 @@ impl Health {
 }
 
 /// As users know the resource.
-pub(crate) fn name(kind: Kind) -> &'static str {
+pub(crate) fn name(kind: WatchedKind) -> &'static str {
     match kind {
-        Kind::Nodes => "nodes",
-        Kind::Pods => "pods",
-        Kind::Objects(kind) => kind.crd(),
-        Kind::Policies => "attestationpolicies.corridoros.io",
-        Kind::Namespaces => "namespaces",
-        Kind::Backends => "leases.coordination.k8s.io",
-        Kind::Budgets => "poddisruptionbudgets.policy",
-        Kind::Services => "services",
-        Kind::Owners(OwnerKind::ReplicationController) => "replicationcontrollers",
-        Kind::Owners(OwnerKind::ReplicaSet) => "replicasets.apps",
-        Kind::Owners(OwnerKind::StatefulSet) => "statefulsets.apps",
-        Kind::DeviceClasses => "deviceclasses.resource.k8s.io",
+        WatchedKind::Nodes => "nodes",
+        WatchedKind::Pods => "pods",
+        WatchedKind::Objects(kind) => kind.crd(),
+        WatchedKind::Policies => "attestationpolicies.corridoros.io",
+        WatchedKind::Namespaces => "namespaces",
+        WatchedKind::Backends => "leases.coordination.k8s.io",
+        WatchedKind::Budgets => "poddisruptionbudgets.policy",
+        WatchedKind::Services => "services",
+        WatchedKind::Owners(OwnerKind::ReplicationController) => "replicationcontrollers",
+        WatchedKind::Owners(OwnerKind::ReplicaSet) => "replicasets.apps",
+        WatchedKind::Owners(OwnerKind::StatefulSet) => "statefulsets.apps",
+        WatchedKind::DeviceClasses => "deviceclasses.resource.k8s.io",
     }
 }
 
@@ -98,8 +98,8 @@ mod tests {
     fn an_absent_crd_is_named_and_does_not_stand_in_the_way() {
         let health = Health::default();
         assert!(!health.is_ready());
-        let corridors = Kind::Objects(ObjectKind::Corridor);
-        for kind in Kind::ALL.into_iter().filter(|kind| *kind != corridors) {
+        let corridors = WatchedKind::Objects(ObjectKind::Corridor);
+        for kind in WatchedKind::ALL.into_iter().filter(|kind| *kind != corridors) {
             health.set(kind, KindState::Synced);
         }
         assert!(!health.is_ready());

@@ -2,13 +2,16 @@
 
 use serde_json::Value;
 
-use crate::served::Served;
+use crate::profile_names::ProfileNames;
 use crate::translate;
 use crate::wire::WirePod;
 
 /// What a Pod asks for, read as if it had just been created for this scheduler: by the profile it names, if
 /// that is one of ours.
-pub(crate) fn hypothetical_pod(pod: &[u8], served: &Served) -> Result<model::PodSpec, String> {
+pub(crate) fn hypothetical_pod(
+    pod: &[u8],
+    profiles: &ProfileNames,
+) -> Result<model::PodSpec, String> {
     let object: Value = serde_json::from_slice(pod).map_err(|error| error.to_string())?;
     if object["spec"]["containers"].as_array().is_none_or(Vec::is_empty) {
         return Err("spec.containers must name a container".to_owned());
@@ -20,13 +23,13 @@ pub(crate) fn hypothetical_pod(pod: &[u8], served: &Served) -> Result<model::Pod
     metadata.uid = Some("what-if".to_owned());
     metadata.resource_version = Some("0".to_owned());
     metadata.deletion_timestamp = None;
-    if !served.has(&wire.spec.scheduler_name) {
-        served.first().clone_into(&mut wire.spec.scheduler_name);
+    if !profiles.has(&wire.spec.scheduler_name) {
+        profiles.first().clone_into(&mut wire.spec.scheduler_name);
     }
     wire.spec.node_name.clear();
     wire.spec.scheduling_gates.clear();
     wire.status.phase.clear();
-    let pod = translate::pod(&wire, served).ok_or("it has no identity")?;
+    let pod = translate::pod(&wire, profiles).ok_or("it has no identity")?;
     Ok(model::PodSpec::clone(&pod.spec))
 }
 
@@ -39,11 +42,11 @@ mod tests {
         let pod = br#"{"metadata":{"namespace":"a","annotations":{
             "corridoros.io/corridorRef":"a/c1","corridoros.io/corridorGbps":"40"}},
             "spec":{"nodeName":"taken","containers":[{"name":"m"}]}}"#;
-        let spec = hypothetical_pod(pod, &Served::default()).unwrap();
+        let spec = hypothetical_pod(pod, &ProfileNames::default()).unwrap();
         assert_eq!(spec.needs.len(), 1);
         assert_eq!(&*spec.namespace, "a");
         for nonsense in [&b"[]"[..], b"{}", b"", br#"{"spec":{"containers":[]}}"#, b"\xff"] {
-            assert!(hypothetical_pod(nonsense, &Served::default()).is_err());
+            assert!(hypothetical_pod(nonsense, &ProfileNames::default()).is_err());
         }
     }
 }

@@ -1,32 +1,32 @@
-//! What comes in, made into the engine's events.
+//! Translates the inputs of the loop into the engine's events.
 
-use engine::{Bind, Event, Kind, Refusal, RefusalCause};
+use engine::{Bind, BindRefusal, BindRefusalCause, Event, WatchedKind};
 use model::PodUid;
 use tracing::{info, warn};
 
 use crate::act::{BindReport, EvictReport};
 use crate::binding::{Outcome, Refused};
-use crate::followed::Followed;
 use crate::health::KindState;
 use crate::metrics::Took;
 use crate::run::{Driver, Input};
 use crate::translate;
-use crate::watch::{News, Unreadable, WatchNews};
+use crate::watch::{AnyWatchEvent, Unreadable, WatchEvent};
+use crate::watched_resources::WatchedResource;
 use crate::wire::WirePod;
 
 impl Driver {
     pub(crate) fn take(&mut self, input: Input) {
-        self.noted.now = self.clock.now();
+        self.watched.now = self.clock.now();
         match input {
-            Input::Watch(news) => self.take_news(news),
+            Input::Watch(event) => self.take_watch_event(event),
             Input::BindUnclear(uid) => {
                 self.slots.unclear_bind(&uid);
-                self.handle(Event::BindUnknown(uid));
+                self.handle(Event::BindUnclear(uid));
             }
             Input::BindEnded { report, took } => self.take_bind(*report, took),
             Input::ConditionWritten { uid, pod } => self.take_condition(uid, pod),
             Input::UseEnded { object, uid, version } => {
-                let is_overwritten = self.noted.guard.uses.wrote(&object, &uid, version);
+                let is_overwritten = self.watched.guard.uses.wrote(&object, &uid, version);
                 if version.is_none() || is_overwritten {
                     self.handle(Event::UseLost(object));
                 }
@@ -34,23 +34,23 @@ impl Driver {
             }
             Input::EvictionEnded(report) => self.take_eviction(report),
             Input::WriteEnded(id) => self.slots.end_write(id),
-            Input::Stock { term, pods } => self.take_stock_in(term.as_ref(), &pods),
-            Input::StockEnds { term, pods } => self.end_stock(term.as_ref(), pods),
+            Input::Resynced { term, pods } => self.take_resynced(term.as_ref(), &pods),
+            Input::ResyncEnded { term, pods } => self.end_resync(term.as_ref(), pods),
         }
     }
 
     fn take_bind(&mut self, report: BindReport, took: Took) {
         let BindReport { bind, outcome, read } = report;
         self.slots.end_bind(&bind.uid);
-        let (attempts, profile) = (&self.metrics.attempts, &bind.spec.profile);
+        let (metrics, profile) = (&self.metrics.attempts, &bind.spec.profile);
         match outcome {
             Outcome::Bound => {
-                attempts.bound(profile, took, self.noted.now, self.engine.tries(&bind.uid));
+                metrics.bound(profile, took, self.watched.now, self.engine.attempts(&bind.uid));
             }
-            // Another replica finds out what became of it.
+            // Another replica determines the outcome.
             Outcome::TermEnded => {}
             Outcome::Gone | Outcome::Refused { .. } | Outcome::Fenced { .. } => {
-                attempts.not_bound(profile, took);
+                metrics.not_bound(profile, took);
             }
         }
         if let Some(pod) = read {
@@ -58,30 +58,33 @@ impl Driver {
         }
         match outcome {
             Outcome::Bound => self.handle(Event::BindDone(bind.uid)),
-            // That it is gone, the watch tells.
+            // The watch shows that it is gone.
             Outcome::Gone => {
-                self.refused(bind, RefusalCause::Obsolete, "the Pod is gone".to_owned());
+                self.refused(bind, BindRefusalCause::Obsolete, "the Pod is gone".to_owned());
             }
             Outcome::Refused(Refused { message, is_conflict }) => {
-                let cause =
-                    if is_conflict { RefusalCause::Conflict } else { RefusalCause::ApiServer };
+                let cause = if is_conflict {
+                    BindRefusalCause::Conflict
+                } else {
+                    BindRefusalCause::ApiServer
+                };
                 self.refused(bind, cause, message);
             }
-            // Not the Pod's fault: whether another leads now, the election finds out.
+            // Not the Pod's fault: the election checks whether another replica leads now.
             Outcome::Fenced { message } => {
                 self.tenure.doubt();
-                self.refused(bind, RefusalCause::Obsolete, message);
+                self.refused(bind, BindRefusalCause::Obsolete, message);
             }
             Outcome::TermEnded => {
                 let message = "this replica does not lead any more".to_owned();
-                self.refused(bind, RefusalCause::Obsolete, message);
+                self.refused(bind, BindRefusalCause::Obsolete, message);
             }
         }
     }
 
-    fn refused(&mut self, bind: Bind, cause: RefusalCause, message: String) {
+    fn refused(&mut self, bind: Bind, cause: BindRefusalCause, message: String) {
         info!(pod = %bind.pod, node = %bind.node, why = %message, "Binding refused; trying again");
-        let refusal = Refusal { cause, message };
+        let refusal = BindRefusal { cause, message };
         self.handle(Event::BindRefused { pod: bind.uid, refusal });
     }
 
@@ -104,49 +107,49 @@ impl Driver {
 
     /// A Pod from the reply to a call of ours.
     fn take_reply(&mut self, wire: &WirePod) -> Option<model::Pod> {
-        let news = self.trackers.of(Kind::Pods).replied(&wire.metadata);
-        let mut pod = self.noted.pod(wire)?;
-        self.trackers.of(Kind::Pods).lend_names(&mut pod);
-        if news {
+        let is_new = self.trackers.of(WatchedKind::Pods).replied(&wire.metadata);
+        let mut pod = self.watched.pod(wire)?;
+        self.trackers.of(WatchedKind::Pods).lend_names(&mut pod);
+        if is_new {
             self.handle(Event::PodSeen(pod.clone()));
         }
         Some(pod)
     }
 
-    fn take_news(&mut self, news: WatchNews) {
-        match news {
-            WatchNews::Pod(news) => {
+    fn take_watch_event(&mut self, event: AnyWatchEvent) {
+        match event {
+            AnyWatchEvent::Pod(event) => {
                 if let Some(shadow) = &mut self.shadow {
-                    shadow.follow(&self.engine, &news);
+                    shadow.follow(&self.engine, &event);
                 }
-                if let News::Seen(pod) = &news {
-                    self.look_for_rejection(pod);
+                if let WatchEvent::Seen(pod) = &event {
+                    self.note_kubelet_rejection(pod);
                 }
-                self.take_kind(without_completed(news));
+                self.take_event_of(completed_as_gone(event));
             }
-            WatchNews::Node(news) => self.take_kind(news),
-            WatchNews::Corridor(news) => self.take_kind(news),
-            WatchNews::Bundle(news) => self.take_kind(news),
-            WatchNews::Policy(news) => self.take_kind(news),
-            WatchNews::Namespace(news) => self.take_kind(news),
-            WatchNews::Lease(news) => self.take_kind(news),
-            WatchNews::Budget(news) => self.take_kind(news),
-            WatchNews::Service(news) => self.take_kind(news),
-            WatchNews::ReplicationController(news) => self.take_kind(news),
-            WatchNews::ReplicaSet(news) => self.take_kind(news),
-            WatchNews::StatefulSet(news) => self.take_kind(news),
-            WatchNews::DeviceClass(news) => self.take_kind(news),
+            AnyWatchEvent::Node(event) => self.take_event_of(event),
+            AnyWatchEvent::Corridor(event) => self.take_event_of(event),
+            AnyWatchEvent::Bundle(event) => self.take_event_of(event),
+            AnyWatchEvent::Policy(event) => self.take_event_of(event),
+            AnyWatchEvent::Namespace(event) => self.take_event_of(event),
+            AnyWatchEvent::Lease(event) => self.take_event_of(event),
+            AnyWatchEvent::Budget(event) => self.take_event_of(event),
+            AnyWatchEvent::Service(event) => self.take_event_of(event),
+            AnyWatchEvent::ReplicationController(event) => self.take_event_of(event),
+            AnyWatchEvent::ReplicaSet(event) => self.take_event_of(event),
+            AnyWatchEvent::StatefulSet(event) => self.take_event_of(event),
+            AnyWatchEvent::DeviceClass(event) => self.take_event_of(event),
         }
     }
 
-    /// Before the sight of its end: then the engine knows no more where it was.
-    fn look_for_rejection(&mut self, wire: &WirePod) {
-        let Some(turned_away) = translate::turned_away(&wire.status) else { return };
+    /// To be called before the Pod is shown as ended: after that, the engine has forgotten its Node.
+    fn note_kubelet_rejection(&mut self, wire: &WirePod) {
+        let Some(rejection) = translate::kubelet_rejection(&wire.status) else { return };
         let uid = PodUid::new(wire.metadata.uid.as_deref().unwrap_or_default());
         if !self.engine.has_placed(&uid) {
             return;
         }
-        let reason = turned_away.reason;
+        let reason = rejection.reason;
         warn!(
             namespace = wire.metadata.namespace,
             name = wire.metadata.name,
@@ -155,22 +158,22 @@ impl Driver {
             why = wire.status.message,
             "the kubelet has rejected a Pod that was bound to its node"
         );
-        self.metrics.turned_away.with_label_values(&[reason]).inc();
-        if turned_away.is_of_the_node {
+        self.metrics.kubelet_rejections.with_label_values(&[reason]).inc();
+        if rejection.is_of_the_node {
             self.handle(Event::KubeletRejected { pod: uid, why: reason.into() });
         }
     }
 
-    fn take_kind<K: Followed>(&mut self, news: News<K>) {
-        match news {
-            News::ListBegins => self.trackers.of(K::KIND).begin_list(),
-            News::Seen(wire) => {
+    fn take_event_of<K: WatchedResource>(&mut self, event: WatchEvent<K>) {
+        match event {
+            WatchEvent::ListBegins => self.trackers.of(K::KIND).begin_list(),
+            WatchEvent::Seen(wire) => {
                 self.count(K::KIND);
-                let (is_news, replaced) = self.trackers.of(K::KIND).seen(wire.meta());
-                let replaced = replaced.and_then(|gone| K::replaced(gone, &mut self.noted));
+                let (is_new, replaced) = self.trackers.of(K::KIND).seen(wire.meta());
+                let replaced = replaced.and_then(|gone| K::replaced(gone, &mut self.watched));
                 self.handle_some(replaced);
-                if is_news {
-                    let mut seen = wire.seen(&mut self.noted);
+                if is_new {
+                    let mut seen = wire.seen(&mut self.watched);
                     if let Some(Event::PodSeen(pod)) = &mut seen {
                         self.trackers.of(K::KIND).lend_names(pod);
                     }
@@ -178,45 +181,45 @@ impl Driver {
                     self.note_tampering();
                 }
             }
-            News::Gone(wire) => {
+            WatchEvent::Gone(wire) => {
                 let gone = self.trackers.of(K::KIND).gone(wire.meta());
-                let gone = gone.and_then(|gone| K::gone(gone, &mut self.noted));
+                let gone = gone.and_then(|gone| K::gone(gone, &mut self.watched));
                 self.handle_some(gone);
             }
-            News::Unreadable(left) => self.take_unreadable::<K>(&left),
-            News::UnreadableGone(left) => {
+            WatchEvent::Unreadable(left) => self.take_unreadable::<K>(&left),
+            WatchEvent::UnreadableGone(left) => {
                 let gone = self.trackers.of(K::KIND).gone(&left.metadata);
-                let gone = gone.and_then(|gone| K::gone(gone, &mut self.noted));
+                let gone = gone.and_then(|gone| K::gone(gone, &mut self.watched));
                 self.handle_some(gone);
             }
-            News::ListEnds => {
+            WatchEvent::ListEnds => {
                 self.end_list::<K>();
                 self.synced(K::KIND);
             }
-            News::Absent if K::MAY_BE_ABSENT => {
+            WatchEvent::Absent if K::MAY_BE_ABSENT => {
                 // What was known of it went with its CRD.
                 self.trackers.of(K::KIND).begin_list();
                 self.end_list::<K>();
                 self.absent(K::KIND);
             }
-            News::Absent | News::Failed => self.count_failure(K::KIND),
+            WatchEvent::Absent | WatchEvent::Failed => self.count_failure(K::KIND),
         }
     }
 
     /// What was not in the list is gone.
-    fn end_list<K: Followed>(&mut self) {
+    fn end_list<K: WatchedResource>(&mut self) {
         for gone in self.trackers.of(K::KIND).end_list() {
-            let gone = K::gone(gone, &mut self.noted);
+            let gone = K::gone(gone, &mut self.watched);
             self.handle_some(gone);
         }
     }
 
-    fn take_unreadable<K: Followed>(&mut self, left: &Unreadable) {
+    fn take_unreadable<K: WatchedResource>(&mut self, left: &Unreadable) {
         let resource = crate::health::name(K::KIND);
         self.metrics.unreadable.with_label_values(&[resource]).inc();
         let was_known = self.trackers.of(K::KIND).unreadable(&left.metadata);
         // Each object once: a relist shows it again.
-        if self.noted.is_first_complaint(left.metadata.uid.as_deref()) {
+        if self.watched.is_first_warning(left.metadata.uid.as_deref()) {
             warn!(
                 resource,
                 namespace = left.metadata.namespace,
@@ -233,8 +236,8 @@ impl Driver {
 
     fn note_tampering(&mut self) {
         let metrics = &self.metrics;
-        self.noted.guard.collect(self.duty.decides(), |kind| metrics.tampered(kind));
-        for object in std::mem::take(&mut self.noted.overwritten) {
+        self.watched.guard.collect(self.duty.decides(), |kind| metrics.tampered(kind));
+        for object in std::mem::take(&mut self.watched.overwritten) {
             self.handle(Event::UseLost(object));
         }
     }
@@ -245,29 +248,29 @@ impl Driver {
         }
     }
 
-    fn absent(&mut self, kind: Kind) {
+    fn absent(&mut self, kind: WatchedKind) {
         self.health.set(kind, KindState::Absent);
         self.handle(Event::Absent(kind));
     }
 
-    fn synced(&mut self, kind: Kind) {
+    fn synced(&mut self, kind: WatchedKind) {
         self.health.set(kind, KindState::Synced);
         self.handle(Event::Synced(kind));
     }
 
-    fn count(&self, kind: Kind) {
+    fn count(&self, kind: WatchedKind) {
         self.metrics.watch_events.with_label_values(&[crate::health::name(kind)]).inc();
     }
 
-    fn count_failure(&self, kind: Kind) {
+    fn count_failure(&self, kind: WatchedKind) {
         self.metrics.watch_errors.with_label_values(&[crate::health::name(kind)]).inc();
     }
 }
 
 /// A Pod that has completed is as good as gone: it uses nothing, and is not kept until it is deleted.
-fn without_completed(news: News<WirePod>) -> News<WirePod> {
-    match news {
-        News::Seen(pod) if pod.is_completed() => News::Gone(pod),
-        news => news,
+fn completed_as_gone(event: WatchEvent<WirePod>) -> WatchEvent<WirePod> {
+    match event {
+        WatchEvent::Seen(pod) if pod.is_completed() => WatchEvent::Gone(pod),
+        event => event,
     }
 }

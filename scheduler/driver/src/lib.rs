@@ -2,44 +2,44 @@
 //!
 //! The driver decides nothing. It hands events to the engine and carries out what comes back;
 //! what I/O makes hard to test (unclear replies, relists, writes that cross binds) is kept in
-//! plain state machines: [`binding`], [`duty`], [`election`], [`pulse`], [`rest`], [`tracker`], [`slots`].
+//! plain state machines: [`binding`], [`duty`], [`election`], [`pulse`], [`reply_coalescing`], [`tracker`], [`slots`].
 
 mod act;
 mod answers;
 mod backends;
 mod binding;
-mod births;
 mod calls;
 mod clock;
 mod configuration;
 mod duty;
 mod election;
 mod error;
-mod followed;
 mod health;
 mod hypothetical_pod;
 mod intake;
 mod journal;
-mod lead;
 mod metrics;
 mod phases;
+mod profile_names;
 mod publish;
 mod pulse;
 mod questions;
-mod rest;
+mod reply_coalescing;
+mod resync;
 mod run;
-mod served;
 mod shadow;
 mod shared;
 mod slots;
 mod tampering;
-mod tell;
 #[cfg(test)]
 mod tests;
+mod time_to_ready;
 mod tracker;
 mod translate;
 mod watch;
+mod watched_resources;
 mod wire;
+mod write;
 
 pub use act::Notice;
 pub use configuration::{
@@ -53,7 +53,7 @@ pub use journal::{Divergence, Journal, JournalError, ReplayError, Replayed, repl
 pub use metrics::{Collectors, Metrics};
 pub use pulse::Stuck;
 pub use questions::{QuestionError, Questions};
-pub use rest::Rest;
+pub use reply_coalescing::ReplyCoalescing;
 pub use run::Driver;
 pub use shadow::{Shadow, ShadowBook};
 pub use watch::WatchEnded;

@@ -57,7 +57,7 @@ impl Phases {
         self.changed.insert(group.clone());
     }
 
-    /// What has changed since the last time; `None` if there is nobody left.
+    /// What has changed since the last time; `None` if no object is left.
     pub fn changed(&mut self) -> Vec<(Group, Option<Counts>)> {
         let changed = std::mem::take(&mut self.changed).into_iter();
         changed.map(|group| (group.clone(), self.counts.get(&group).copied())).collect()

@@ -1,4 +1,4 @@
-//! What the metrics show of the engine, now and then: nobody reads them a thousand times a second.
+//! Publishes the state of the engine as metrics, at intervals: a scrape comes every 15 s or so.
 
 use std::time::{Duration, Instant};
 
@@ -7,15 +7,15 @@ use tokio::time::Instant as Deadline;
 
 use crate::run::Driver;
 
-/// To count who waits for what takes a look at every Pod; a scrape comes every 15 s or so.
-pub(crate) const CENSUS_INTERVAL: Duration = Duration::from_secs(5);
-/// Shorter than anybody notices; a loop that binds at full speed comes round some thousand times a second.
+/// The summary takes a look at every Pod.
+pub(crate) const SUMMARY_INTERVAL: Duration = Duration::from_secs(5);
+/// Short enough for every scrape; a loop that binds at full speed turns some thousand times a second.
 const INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub(crate) struct Publishing {
     next: Instant,
-    census_next: Instant,
+    summary_next: Instant,
     /// Something may have changed since the last time.
     is_owed: bool,
 }
@@ -23,7 +23,7 @@ pub(crate) struct Publishing {
 impl Default for Publishing {
     fn default() -> Self {
         let now = Instant::now();
-        Self { next: now, census_next: now, is_owed: false }
+        Self { next: now, summary_next: now, is_owed: false }
     }
 }
 
@@ -48,22 +48,22 @@ impl Driver {
         while let Some((object, reserved)) = self.engine.poll_reserved() {
             self.metrics.objects.reserved(&object, reserved);
         }
-        for (backend, renewed) in self.noted.renewals.all() {
+        for (backend, renewed) in self.watched.renewals.all() {
             self.metrics.objects.lease_renewed(backend.name(), renewed);
         }
-        let witness = &self.noted.witness;
+        let witness = &self.watched.witness;
         let is_refused = |uid: &ObjectUid| witness.was_refused(uid.as_str());
-        let overdue = self.noted.births.overdue(self.clock.now(), is_refused);
-        for birth in self.noted.born.drain(..).chain(overdue).filter(|_| leads) {
-            self.metrics.objects.became_ready(&birth);
+        let overdue = self.watched.time_to_ready.overdue(self.clock.now(), is_refused);
+        for sample in self.watched.became_ready.drain(..).chain(overdue).filter(|_| leads) {
+            self.metrics.objects.became_ready(&sample);
         }
-        for (of, counts) in self.noted.phases.changed() {
+        for (of, counts) in self.watched.phases.changed() {
             self.metrics.objects.phases(of.kind, &of.namespace, counts);
         }
-        if now >= self.publishing.census_next {
-            self.publishing.census_next = now + CENSUS_INTERVAL;
-            let census = leads.then(|| self.engine.census());
-            self.metrics.publish_census(census.as_ref(), &self.clock);
+        if now >= self.publishing.summary_next {
+            self.publishing.summary_next = now + SUMMARY_INTERVAL;
+            let summary = leads.then(|| self.engine.pending_summary());
+            self.metrics.publish_summary(summary.as_ref(), &self.clock);
         }
     }
 }

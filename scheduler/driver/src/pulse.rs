@@ -85,21 +85,21 @@ pub struct Stuck {
 struct Watchdog {
     last: [(Thread, u64); 2],
     /// Looks in a row at which a thread had not moved.
-    in_vain: [u32; 2],
+    missed: [u32; 2],
 }
 
 impl Watchdog {
     fn new(counts: [(Thread, u64); 2]) -> Self {
-        Self { last: counts, in_vain: [0; 2] }
+        Self { last: counts, missed: [0; 2] }
     }
 
     fn look(&mut self, counts: [(Thread, u64); 2]) -> Option<Stuck> {
         let before = std::mem::replace(&mut self.last, counts);
-        let threads = before.iter().zip(&counts).zip(&mut self.in_vain);
+        let threads = before.iter().zip(&counts).zip(&mut self.missed);
         let mut stuck = None;
-        for (((_, before), (thread, now)), in_vain) in threads {
-            *in_vain = if before == now { *in_vain + 1 } else { 0 };
-            if *in_vain >= LOOKS_MAX {
+        for (((_, before), (thread, now)), missed) in threads {
+            *missed = if before == now { *missed + 1 } else { 0 };
+            if *missed >= LOOKS_MAX {
                 stuck = stuck.or(Some(Stuck { thread: *thread }));
             }
         }

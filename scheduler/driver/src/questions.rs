@@ -10,13 +10,13 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::answers::{estimate, explanation};
 use crate::hypothetical_pod::hypothetical_pod;
-use crate::served::Served;
+use crate::profile_names::ProfileNames;
 
-/// Questions that wait for the loop. An answer takes a survey of all Nodes, milliseconds at most.
+/// Questions that wait for the loop. An answer takes an evaluation of all Nodes, milliseconds at most.
 const WAITING_MAX: usize = 16;
 /// Nodes that a question may look at: in the largest cluster that Kubernetes is made for, all of them.
 /// What binds waits meanwhile, so no more than that.
-const SURVEY: Work = Work { attempts_max: 1, nodes_max: 5_000 };
+const EVALUATION: Work = Work { attempts_max: 1, nodes_max: 5_000 };
 
 type Reply<A> = oneshot::Sender<Option<A>>;
 
@@ -32,7 +32,7 @@ pub(crate) enum Asked {
 #[derive(Clone, Debug)]
 pub struct Questions {
     sender: mpsc::Sender<Asked>,
-    served: Served,
+    profiles: ProfileNames,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -48,9 +48,9 @@ pub enum QuestionError {
 }
 
 impl Questions {
-    pub(crate) fn new(served: Served) -> (Self, mpsc::Receiver<Asked>) {
+    pub(crate) fn new(profiles: ProfileNames) -> (Self, mpsc::Receiver<Asked>) {
         let (sender, receiver) = mpsc::channel(WAITING_MAX);
-        (Self { sender, served }, receiver)
+        (Self { sender, profiles }, receiver)
     }
 
     /// Why the Pod is where it is.
@@ -73,7 +73,7 @@ impl Questions {
 
     /// Where a Pod would go that does not exist.
     pub async fn what_if(&self, pod: &[u8]) -> Result<api::Explanation, QuestionError> {
-        let spec = hypothetical_pod(pod, &self.served).map_err(QuestionError::BadPod)?;
+        let spec = hypothetical_pod(pod, &self.profiles).map_err(QuestionError::BadPod)?;
         let answer = self.ask(|reply| Asked::WhatIf(Box::new(spec), reply)).await?;
         answer.ok_or(QuestionError::Stopped)
     }
@@ -102,7 +102,7 @@ impl Asked {
                 let _ = reply.send(engine.when(&pod, now.as_second()).map(|it| estimate(&it)));
             }
             Self::WhatIf(spec, reply) => {
-                let _ = reply.send(Some(explanation(&engine.what_if(&spec, SURVEY))));
+                let _ = reply.send(Some(explanation(&engine.what_if(&spec, EVALUATION))));
             }
         }
     }
@@ -115,7 +115,7 @@ mod tests {
 
     #[tokio::test]
     async fn answers_have_the_promised_fields() {
-        let (questions, mut asked) = Questions::new(Served::default());
+        let (questions, mut asked) = Questions::new(ProfileNames::default());
         let engine = Engine::new(EngineConfig::default());
         let loops = async {
             for _ in 0..2 {
@@ -139,7 +139,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_asks_too_much_is_told_so() {
-        let (questions, _asked) = Questions::new(Served::default());
+        let (questions, _asked) = Questions::new(ProfileNames::default());
         let many = futures::future::join_all(
             (0..=WAITING_MAX).map(|_| tokio::time::timeout(SHORT, questions.explain("a", "p"))),
         );

@@ -1,4 +1,4 @@
-//! The one loop: news | timer | outcome → engine → calls.
+//! The one loop: watch event | timer | outcome → engine → calls.
 
 use std::fmt;
 use std::future::Future;
@@ -21,21 +21,21 @@ use crate::clock::{Clock, wall_clock};
 use crate::duty::Duty;
 use crate::election::Tenure;
 use crate::error::DriverError;
-use crate::followed::Noted;
 use crate::health::Health;
 use crate::journal::{self, Journal, Recorded};
 use crate::metrics::{Metrics, Took};
+use crate::profile_names::ProfileNames;
 use crate::publish::{self, Publishing};
 use crate::questions::{Asked, Questions};
-use crate::rest::{Replies, Rest};
-use crate::served::Served;
+use crate::reply_coalescing::{ReplyCoalescing, ReplyRate};
 use crate::shadow::Shadow;
 use crate::slots::{Slots, WriteId};
 use crate::tracker::Trackers;
-use crate::watch::{self, Reading, WatchNews};
+use crate::watch::{self, AnyWatchEvent, Reading};
+use crate::watched_resources::WatchState;
 use crate::wire::WirePod;
 
-/// News and outcomes on their way to the loop. A full channel slows the watches down; the API
+/// Watch events and outcomes on their way to the loop. A full channel slows the watches down; the API
 /// server buffers for them.
 const INPUTS_MAX: usize = 1024;
 /// Inputs taken before decisions are made from them.
@@ -45,10 +45,10 @@ const ATTEMPTS_PER_POLL: u32 = 64;
 /// At most this long after SIGTERM: longer than one call, shorter than the kubelet's patience.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
 
-/// Something that happened outside.
+/// An input of the loop: a watch event, or the outcome of a call.
 #[derive(Debug)]
 pub(crate) enum Input {
-    Watch(WatchNews),
+    Watch(AnyWatchEvent),
     BindUnclear(PodUid),
     BindEnded {
         report: Box<BindReport>,
@@ -68,20 +68,20 @@ pub(crate) enum Input {
     EvictionEnded(EvictReport),
     WriteEnded(WriteId),
     /// Some of our Pods, listed by a new leader in this term.
-    Stock {
+    Resynced {
         term: Option<Arc<str>>,
         pods: Vec<WirePod>,
     },
     /// That was all of them, so many; none if that failed.
-    StockEnds {
+    ResyncEnded {
         term: Option<Arc<str>>,
         pods: Option<usize>,
     },
 }
 
-impl From<WatchNews> for Input {
-    fn from(news: WatchNews) -> Self {
-        Self::Watch(news)
+impl From<AnyWatchEvent> for Input {
+    fn from(event: AnyWatchEvent) -> Self {
+        Self::Watch(event)
     }
 }
 
@@ -97,10 +97,10 @@ pub struct Driver {
     pub(crate) health: Arc<Health>,
     pub(crate) clock: Clock,
     pub(crate) slots: Slots,
-    replies: Replies,
-    rest: Rest,
+    reply_rate: ReplyRate,
+    coalescing: ReplyCoalescing,
     pub(crate) trackers: Trackers,
-    pub(crate) noted: Noted,
+    pub(crate) watched: WatchState,
     pub(crate) sender: Sender<Input>,
     receiver: Receiver<Input>,
     questions: Questions,
@@ -125,9 +125,9 @@ impl Driver {
         health: Arc<Health>,
     ) -> Self {
         let (sender, receiver) = channel(INPUTS_MAX);
-        let served = Served::by(&config);
-        metrics.serve(served.names().map(|name| &**name));
-        let (questions, asked) = Questions::new(served.clone());
+        let profiles = ProfileNames::of(&config);
+        metrics.serve(profiles.names().map(|name| &**name));
+        let (questions, asked) = Questions::new(profiles.clone());
         let (journal, dumps) = Journal::new();
         Self {
             reading: Reading { client: client.clone(), on: None },
@@ -140,10 +140,10 @@ impl Driver {
             metrics,
             health,
             slots: Slots::default(),
-            replies: Replies::default(),
-            rest: Rest::default(),
+            reply_rate: ReplyRate::default(),
+            coalescing: ReplyCoalescing::default(),
             trackers: Trackers::default(),
-            noted: Noted::of(served),
+            watched: WatchState::of(profiles),
             sender,
             receiver,
             questions,
@@ -174,17 +174,17 @@ impl Driver {
         self
     }
 
-    /// Says there how long the threads on which it reads and writes may look away.
+    /// Publishes there how long the threads on which it reads and writes may sleep.
     #[must_use]
-    pub fn allowing(mut self, rest: Rest) -> Self {
-        self.rest = rest;
+    pub fn allowing(mut self, coalescing: ReplyCoalescing) -> Self {
+        self.coalescing = coalescing;
         self
     }
 
     /// Looks at what another scheduler does instead of doing anything. Wants a [`Tenure::onlooker`].
     #[must_use]
     pub fn with_shadow(mut self, shadow: Shadow) -> Self {
-        self.noted.served = Served::nobody();
+        self.watched.profiles = ProfileNames::none();
         self.shadow = Some(shadow);
         self
     }
@@ -193,11 +193,11 @@ impl Driver {
     #[must_use]
     pub fn with_witness(mut self, witness: Arc<Witness>) -> Self {
         witness.driver_speaks();
-        self.noted.witness = witness;
+        self.watched.witness = witness;
         self
     }
 
-    /// For whoever wants to ask what the engine thinks while it runs.
+    /// Questions to the engine while it runs.
     pub fn questions(&self) -> Questions {
         self.questions.clone()
     }
@@ -214,7 +214,7 @@ impl Driver {
         self
     }
 
-    /// For whoever wants to know what the engine was told, and what it decided.
+    /// The journal of calls to the engine and of what came out.
     pub fn journal(&self) -> Journal {
         self.journal.clone()
     }
@@ -223,7 +223,7 @@ impl Driver {
     pub async fn run(mut self, stop: impl Future<Output = ()> + Send) -> Result<(), DriverError> {
         let mut watches = watch::start(&self.reading, &self.sender, &self.health);
         let mut failure = None;
-        let mut standing = self.tenure.changes();
+        let mut leadership = self.tenure.changes();
         let mut settings = self.settings.subscribe();
         let mut stop = std::pin::pin!(stop);
         let mut give_up: Option<Deadline> = None;
@@ -240,13 +240,13 @@ impl Driver {
                     give_up = Some(Deadline::now() + STOP_PATIENCE);
                 }
                 ended = watches.ended(), if !self.stopping => {
-                    // Blind, it must not decide; what it has decided ends in order.
+                    // Without a watch it must not decide; what it has decided ends in order.
                     error!(%ended, "stopping; calls in flight end first");
                     self.health.fail(ended.to_string());
                     (self.stopping, failure) = (true, Some(ended));
                     give_up = Some(Deadline::now() + STOP_PATIENCE);
                 }
-                _ = standing.changed() => {}
+                _ = leadership.changed() => {}
                 Ok(()) = settings.changed() => {
                     let config = settings.borrow_and_update().clone();
                     self.handle(Event::Reconfigured(Box::new(config)));
@@ -274,17 +274,17 @@ impl Driver {
             }
             more_to_do = self.decide();
             self.report();
-            let has_to_tell = self.engine.has_reports() || self.noted.guard.has_to_tell();
-            more_to_do |= self.may_act() && self.slots.can_write() && has_to_tell;
+            let has_pending = self.engine.has_reports() || self.watched.guard.has_pending();
+            more_to_do |= self.may_act() && self.slots.can_write() && has_pending;
             let (ended, are_many) = (self.slots.ended(), self.slots.are_saturated());
-            self.rest.allow(self.replies.seen(ended, are_many, Instant::now()));
+            self.coalescing.allow(self.reply_rate.seen(ended, are_many, Instant::now()));
             self.publish();
         }
     }
 
     fn wake_at(&self, give_up: Option<Deadline>, more_to_do: bool) -> Deadline {
         /// Without any timer, a look around now and then costs nothing.
-        const IDLE: Duration = publish::CENSUS_INTERVAL;
+        const IDLE: Duration = publish::SUMMARY_INTERVAL;
         if more_to_do {
             return Deadline::now();
         }
@@ -325,12 +325,12 @@ impl Driver {
     /// With how long one decision took.
     fn poll(&mut self) -> (Poll, Duration) {
         if self.engine.is_synced() {
-            self.noted.guard.pods.decides(Instant::now());
+            self.watched.guard.pods.decides(Instant::now());
         }
         let began = Instant::now();
         let poll = self.poll_within(ATTEMPTS_PER_POLL);
         let (took, has_decided) = (began.elapsed(), matches!(poll, Poll::Bind(_)));
-        let each = self.metrics.attempts.polled(self.engine.tally(), has_decided, took);
+        let each = self.metrics.attempts.polled(self.engine.queue_metrics(), has_decided, took);
         (poll, each)
     }
 
@@ -345,7 +345,7 @@ impl Driver {
     }
 
     fn send_bind(&mut self, bind: engine::Bind, deciding: Duration) {
-        self.noted.guard.pods.binds(&bind);
+        self.watched.guard.pods.binds(&bind);
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();
         let leader = self.term_name();
@@ -359,15 +359,15 @@ impl Driver {
         });
     }
 
-    /// Tells people what there is to tell, behind the Bindings.
+    /// Writes alarms, notices and reports, behind the Bindings.
     fn report(&mut self) {
         while self.may_act() && self.slots.can_write() {
-            if let Some(alarm) = self.noted.guard.next_to_tell() {
-                self.tell_alarm(&alarm.key.namespace, act::tampered(&alarm));
+            if let Some(alarm) = self.watched.guard.next_alarm() {
+                self.write_alarm(&alarm.key.namespace, act::tampered(&alarm));
                 continue;
             }
-            if let Some(notice) = self.noted.guard.next_notice() {
-                self.tell_event(&notice.pod.namespace, act::in_vain(&notice));
+            if let Some(notice) = self.watched.guard.next_notice() {
+                self.write_event(&notice.pod.namespace, act::without_effect(&notice));
                 continue;
             }
             let Some(report) = self.engine.poll_report() else { return };
@@ -377,10 +377,10 @@ impl Driver {
             }
             match report {
                 Report::Scheduled { pod, uid, node } => {
-                    self.tell_event(&pod.namespace, act::scheduled(&pod, &uid, &node));
+                    self.write_event(&pod.namespace, act::scheduled(&pod, &uid, &node));
                 }
-                Report::Used(used) => self.tell_used(used),
-                Report::Held(held) => self.tell_held(held),
+                Report::Used(used) => self.write_object_use(used),
+                Report::Unschedulable(it) => self.write_unschedulable(it),
                 Report::Evict(eviction) => self.evict(eviction),
             }
         }

@@ -1,4 +1,4 @@
-//! One copy of what many objects say alike: the Pods of a Deployment ask for the same, and most Nodes have the same
+//! One copy of what many objects have in common: the Pods of a Deployment ask for the same, and most Nodes have the same
 //! labels and images.
 
 use std::collections::HashSet;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use model::{Assignment, ClusterNode, Labels, NodeImage, NodeName, Pod, PodSpec};
 
-/// It keeps what somebody else keeps, too: the rest goes when there is as much of it.
+/// Entries that are in use elsewhere are kept; the others are dropped when there are as many of them.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     texts: Pool<str>,
@@ -32,9 +32,9 @@ impl Shared {
     fn new_spec(&mut self, mut spec: PodSpec) -> Arc<PodSpec> {
         spec.namespace = self.texts.share(spec.namespace);
         spec.profile = self.texts.share(spec.profile);
-        let shape = Arc::make_mut(&mut spec.shape);
-        shape.labels = self.labels(std::mem::take(&mut shape.labels));
-        shape.node_selector = self.labels(std::mem::take(&mut shape.node_selector));
+        let scheduling = Arc::make_mut(&mut spec.scheduling);
+        scheduling.labels = self.labels(std::mem::take(&mut scheduling.labels));
+        scheduling.node_selector = self.labels(std::mem::take(&mut scheduling.node_selector));
         self.specs.share(Arc::new(spec))
     }
 
@@ -58,7 +58,7 @@ const SWEEP_MIN: usize = 1_024;
 #[derive(Debug)]
 pub(crate) struct Pool<T: ?Sized> {
     known: HashSet<Arc<T>>,
-    /// With so many, those that nobody else keeps are dropped: the work is shared among those that came since the
+    /// With this many, those that are not in use elsewhere are dropped: the work is shared among those that came since the
     /// last time, and there are never more than twice as many as are in use.
     sweep_at: usize,
 }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_keeps_any_more_is_dropped() {
+    fn what_is_not_in_use_any_more_is_dropped() {
         let mut pool = Pool::<str>::default();
         let kept: Vec<Arc<str>> =
             (0..100).map(|number| pool.share(format!("kept-{number}").into())).collect();

@@ -1,7 +1,6 @@
-//! How many calls are under way.
+//! The limits on calls in flight.
 //!
-//! That for one Pod a condition write and a Binding never overlap is the engine's care: it decides
-//! no Pod whose report is being written.
+//! For one Pod a condition write and a Binding never overlap: the engine decides no Pod whose report is being written.
 
 use std::sync::Arc;
 
@@ -94,7 +93,7 @@ impl Slots {
         self.writes.expire(now);
     }
 
-    /// When [`Self::expire`] has something to do that somebody may wait for.
+    /// When [`Self::expire`] has something to do that a Binding or write may wait for.
     pub fn due(&self) -> Option<Instant> {
         let binds = self.binds.due().filter(|_| !self.can_bind());
         let writes = self.writes.due().filter(|_| !self.can_write());
@@ -142,7 +141,7 @@ mod tests {
                 spec: Arc::new(PodSpec {
                     profile: crds::SCHEDULER_NAME.into(),
                     namespace: namespace.into(),
-                    shape: Arc::default(),
+                    scheduling: Arc::default(),
                     needs: Vec::new(),
                     failure_policy: None,
                     hold: None,

@@ -1,10 +1,10 @@
-//! Which version of each object was handed to the engine: old news is dropped, and a relist
+//! The version of each object that was handed to the engine: older ones are dropped, and a relist
 //! shows what is gone.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use engine::Kind;
+use engine::WatchedKind;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use model::{ObjectKey, Pod, PodUid};
 
@@ -13,11 +13,11 @@ use crate::shared::Pool;
 /// One for each kind: versions of different kinds have nothing to do with each other.
 #[derive(Debug, Default)]
 pub(crate) struct Trackers {
-    by_kind: BTreeMap<Kind, Tracker>,
+    by_kind: BTreeMap<WatchedKind, Tracker>,
 }
 
 impl Trackers {
-    pub fn of(&mut self, kind: Kind) -> &mut Tracker {
+    pub fn of(&mut self, kind: WatchedKind) -> &mut Tracker {
         self.by_kind.entry(kind).or_default()
     }
 }
@@ -29,15 +29,15 @@ pub(crate) struct Tracker {
     /// A list comes in.
     is_relisting: bool,
     lists_begun: u64,
-    /// While stock is taken.
-    stock: Option<Stock>,
+    /// While a resync is under way.
+    resync: Option<Resync>,
 }
 
 #[derive(Debug, Default)]
-struct Stock {
+struct Resync {
     /// The UIDs of those that went meanwhile.
-    buried: HashSet<Arc<str>>,
-    news: usize,
+    tombstones: HashSet<Arc<str>>,
+    new_objects: usize,
 }
 
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl Tracker {
     }
 
     /// An object from the reply to a call of ours. It is no news if the watch has shown its end:
-    /// a late reply must not bring back the dead.
+    /// a late reply must not bring back a deleted object.
     pub fn replied(&mut self, meta: &ObjectMeta) -> bool {
         let version = version(meta);
         match self.known.get_mut(&key(meta)) {
@@ -114,7 +114,7 @@ impl Tracker {
             return None;
         }
         let Known { version, .. } = self.known.remove(&key)?;
-        self.bury(&version);
+        self.add_tombstone(&version);
         Some((key, version))
     }
 
@@ -128,9 +128,9 @@ impl Tracker {
         }
     }
 
-    fn bury(&mut self, version: &Version) {
-        if let Some(stock) = &mut self.stock {
-            stock.buried.insert(version.uid.clone());
+    fn add_tombstone(&mut self, version: &Version) {
+        if let Some(resync) = &mut self.resync {
+            resync.tombstones.insert(version.uid.clone());
         }
     }
 
@@ -146,28 +146,28 @@ impl Tracker {
     }
 
     /// A list beside the watch begins.
-    pub fn begin_stock(&mut self) {
-        self.stock = Some(Stock::default());
+    pub fn begin_resync(&mut self) {
+        self.resync = Some(Resync::default());
     }
 
     /// An object from that list. Whether it is news: not if the watch knows a later version or has
     /// seen its end.
-    pub fn stocked(&mut self, meta: &ObjectMeta) -> bool {
+    pub fn resynced(&mut self, meta: &ObjectMeta) -> bool {
         let (key, version) = (key(meta), version(meta));
         let known = self.known.get(&key);
         let is_older = known.is_some_and(|known| known.version.number >= version.number);
-        let Some(stock) = self.stock.as_mut().filter(|_| !is_older) else { return false };
-        if stock.buried.contains(&version.uid) {
+        let Some(resync) = self.resync.as_mut().filter(|_| !is_older) else { return false };
+        if resync.tombstones.contains(&version.uid) {
             return false;
         }
-        stock.news += 1;
+        resync.new_objects += 1;
         self.insert(key, version);
         true
     }
 
     /// How many were news.
-    pub fn end_stock(&mut self) -> usize {
-        self.stock.take().unwrap_or_default().news
+    pub fn end_resync(&mut self) -> usize {
+        self.resync.take().unwrap_or_default().new_objects
     }
 
     /// The list is complete: what it did not show is gone.
@@ -180,7 +180,7 @@ impl Tracker {
         let mut gone: Vec<Gone> = gone.map(|(key, known)| (key, known.version)).collect();
         gone.sort_by(|a, b| a.0.cmp(&b.0));
         for (_, version) in &gone {
-            self.bury(version);
+            self.add_tombstone(version);
         }
         gone
     }
@@ -237,8 +237,8 @@ mod tests {
     fn a_successor_under_the_same_name_replaces_and_survives_the_old_ones_end() {
         let mut tracker = Tracker::default();
         tracker.seen(&meta("p", "old", 5));
-        let (news, replaced) = tracker.seen(&meta("p", "new", 9));
-        assert!(news && replaced.is_some_and(|(_, version)| &*version.uid == "old"));
+        let (new_objects, replaced) = tracker.seen(&meta("p", "new", 9));
+        assert!(new_objects && replaced.is_some_and(|(_, version)| &*version.uid == "old"));
         assert_eq!(tracker.gone(&meta("p", "old", 8)), None);
         assert!(tracker.replied(&meta("p", "new", 10)));
     }
@@ -253,14 +253,14 @@ mod tests {
         assert_eq!(tracker.lists(), None, "its list is still coming in");
         tracker.end_list();
         assert_eq!(tracker.lists(), Some(1));
-        tracker.begin_stock();
+        tracker.begin_resync();
         tracker.gone(&meta("a", "1", 9));
-        assert!(!tracker.stocked(&meta("a", "1", 8)), "gone since");
-        assert!(!tracker.stocked(&meta("b", "2", 4)), "older than what is known");
-        assert!(tracker.stocked(&meta("b", "2", 6)));
-        assert!(tracker.stocked(&meta("c", "3", 7)), "the watch has not shown it yet");
-        assert_eq!(tracker.end_stock(), 2);
-        assert!(!tracker.stocked(&meta("d", "4", 8)), "nobody takes stock");
+        assert!(!tracker.resynced(&meta("a", "1", 8)), "gone since");
+        assert!(!tracker.resynced(&meta("b", "2", 4)), "older than what is known");
+        assert!(tracker.resynced(&meta("b", "2", 6)));
+        assert!(tracker.resynced(&meta("c", "3", 7)), "the watch has not shown it yet");
+        assert_eq!(tracker.end_resync(), 2);
+        assert!(!tracker.resynced(&meta("d", "4", 8)), "no resync is under way");
         assert_eq!(tracker.seen(&meta("c", "3", 7)), (true, None));
     }
 

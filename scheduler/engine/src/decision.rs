@@ -46,25 +46,25 @@ pub struct Bind {
     pub grant: Option<Grant>,
 }
 
-/// What people should be told. Reports are written behind the binds.
+/// What is written to the API server behind the Bindings: conditions, Events, statuses, evictions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Report {
-    /// The Pod is held: condition `PodScheduled=False` and an Event. That it was written, or could
+    /// The Pod is unschedulable: condition `PodScheduled=False` and an Event. That it was written, or could
     /// not be, must come back as an event; until then the Pod is not decided.
-    Held(Held),
-    /// Who uses an object has changed: its status.
+    Unschedulable(Unschedulable),
+    /// The use of an object has changed: its status is written.
     Used(ObjectUsed),
     /// The Pod was bound: an Event.
     Scheduled { pod: ObjectKey, uid: PodUid, node: NodeName },
-    /// A Pod must make room for a more important one. The outcome must come back as an event.
+    /// A step of the eviction of a victim. The outcome must come back as an event.
     Evict(Eviction),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
+pub struct Unschedulable {
     pub pod: ObjectKey,
     pub uid: PodUid,
-    /// The version that this is said of: a Pod that has changed since is not told.
+    /// The version that was rejected, as a precondition: a Pod that has changed since is not written.
     pub resource_version: Arc<str>,
     pub reason: ConditionReason,
     pub message: Arc<str>,
@@ -91,14 +91,14 @@ impl ConditionReason {
     }
 }
 
-/// One step of making a victim go.
+/// One step of the eviction of a victim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Eviction {
     pub victim: ObjectKey,
     pub uid: PodUid,
     pub step: EvictionStep,
     pub node: NodeName,
-    /// For whom.
+    /// The Pod that room is made for.
     pub preemptor: ObjectKey,
     pub preemptor_uid: PodUid,
 }

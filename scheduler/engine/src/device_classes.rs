@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use oracle::Reason;
+use rules::Reason;
 
 use crate::engine::Engine;
 use crate::nodes_rejection::NodesRejection;
@@ -48,13 +48,13 @@ impl Engine {
     pub(crate) fn device_class_seen(&mut self, class: Arc<str>, resource: Option<Arc<str>>) {
         if self.device_classes.0.get(&class) != Some(&resource) {
             self.device_classes.0.insert(class, resource);
-            self.tell_of_device_classes();
+            self.report_device_classes();
         }
     }
 
     pub(crate) fn device_class_gone(&mut self, class: &str) {
         if self.device_classes.0.remove(class).is_some() {
-            self.tell_of_device_classes();
+            self.report_device_classes();
         }
     }
 
@@ -63,8 +63,8 @@ impl Engine {
         Rejection::Nodes(NodesRejection { unsupported, ..rejected })
     }
 
-    /// Whom no Node takes is not tried again: what a class serves changes only what is said.
-    fn tell_of_device_classes(&mut self) {
+    /// Parked Pods are reported anew, and not tried again: what a class serves changes the message only.
+    fn report_device_classes(&mut self) {
         let parked = self.parked.groups().flat_map(|(_, group)| group.pods.values());
         for uid in parked {
             let Some(record) = self.pods.get_mut(uid) else { continue };
@@ -74,7 +74,7 @@ impl Engine {
             let unsupported = self.device_classes.unsupported(rejected);
             if rejected.unsupported != unsupported {
                 rejected.unsupported = unsupported;
-                self.reports.held(self.now, uid, &record.report);
+                self.reports.unschedulable(self.now, uid, &record.report);
             }
         }
     }

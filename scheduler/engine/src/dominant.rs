@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use model::{NodeName, ObjectRef, Shape};
-use oracle::Reason;
+use model::{NodeName, ObjectRef, SchedulingSpec};
+use rules::Reason;
 
 use crate::engine::Engine;
+use crate::evaluation::Evaluation;
 use crate::explain::BINDER;
 use crate::rejection::{Cause, NodesRejection, ObjectRejection, Rejection};
-use crate::survey::Survey;
 use crate::units::Unit;
 
 /// The one thing that stands most in the way.
@@ -40,20 +40,20 @@ impl Dominant {
 
 pub(crate) fn dominant(
     engine: &Engine,
-    shape: &Shape,
+    scheduling: &SchedulingSpec,
     rejection: &Rejection,
-    survey: &Survey,
+    evaluation: &Evaluation,
 ) -> Dominant {
-    match (rejection, survey) {
+    match (rejection, evaluation) {
         (Rejection::Pod(hold), _) => Dominant::plain("Pod", hold.to_string()),
         (Rejection::Failed(why), _) => Dominant::plain("Pod", why.clone()),
         (Rejection::Binding(rejection), _) => Dominant::plain(BINDER, rejection.to_string()),
         (Rejection::Quarantined, _) => Dominant::plain("Pod", "quarantined".to_owned()),
         (Rejection::Object(rejection), _) => of_object(engine, rejection),
-        (Rejection::Nodes(rejected), Survey::Rejected { nodes, .. }) => {
-            of_nodes(engine, shape, rejected, nodes)
+        (Rejection::Nodes(rejected), Evaluation::Rejected { nodes, .. }) => {
+            of_nodes(engine, scheduling, rejected, nodes)
         }
-        (Rejection::Nodes(rejected), _) => of_nodes(engine, shape, rejected, &BTreeMap::new()),
+        (Rejection::Nodes(rejected), _) => of_nodes(engine, scheduling, rejected, &BTreeMap::new()),
     }
 }
 
@@ -63,7 +63,7 @@ fn of_object(engine: &Engine, rejection: &ObjectRejection) -> Dominant {
     let held_by = used.filter(|_| rejection.phase.is_some()).map_or(0, |used| used.users.len());
     let by = match held_by {
         0 => String::new(),
-        // It has said by whom.
+        // The message names the Pod already.
         _ if matches!(rejection.cause, Cause::InUse { .. }) => String::new(),
         1 => ", held by 1 Pod".to_owned(),
         pods => format!(", held by {pods} Pods"),
@@ -81,7 +81,7 @@ fn of_object(engine: &Engine, rejection: &ObjectRejection) -> Dominant {
 /// The reason that most Nodes give.
 fn of_nodes(
     engine: &Engine,
-    shape: &Shape,
+    scheduling: &SchedulingSpec,
     rejected: &NodesRejection,
     nodes: &BTreeMap<NodeName, Vec<Reason>>,
 ) -> Dominant {
@@ -100,7 +100,7 @@ fn of_nodes(
     });
     let closest = short.map(|(name, _)| (engine.free_on(name, resource), name)).max();
     let Some((free, node)) = closest else { return Dominant::plain(&plugin, told) };
-    let needed = shape.requests.asked.amount(resource);
+    let needed = scheduling.requests.asked.amount(resource);
     let deficit = needed.saturating_sub(free);
     let unit = Unit::of(resource);
     let tell = |amount| unit.tell(amount);
@@ -122,8 +122,9 @@ fn of_nodes(
 impl Engine {
     fn free_on(&self, name: &NodeName, resource: &str) -> i64 {
         let Some(node) = self.cluster.nodes.get(name) else { return 0 };
-        let held = self.cluster.pods_on(name).map(|pod| pod.requests.held.amount(resource));
-        let held = held.fold(0, i64::saturating_add);
-        node.node.allocatable.amount(resource).saturating_sub(held).max(0)
+        let requested =
+            self.cluster.pods_on(name).map(|pod| pod.requests.effective.amount(resource));
+        let requested = requested.fold(0, i64::saturating_add);
+        node.node.allocatable.amount(resource).saturating_sub(requested).max(0)
     }
 }

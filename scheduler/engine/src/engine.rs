@@ -5,26 +5,25 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use model::{Amount, Instant, ObjectKind, ObjectRef, PodUid};
-use oracle::Cluster;
+use rules::Cluster;
 
-use crate::closed::ClosedNodes;
-use crate::decision::{Held, Poll, Report, Work};
+use crate::decision::{Poll, Report, Unschedulable, Work};
 use crate::device_classes::DeviceClasses;
-use crate::event::{Event, Kind};
+use crate::event::{Event, WatchedKind};
+use crate::excluded_nodes::ExcludedNodes;
 use crate::ledger::Ledger;
-use crate::line::Bypass;
 use crate::nomination::Nominations;
 use crate::objects::Objects;
 use crate::placing::{CacheLimit, Placing};
 use crate::preempt::{Evictions, ForeignNominations};
 use crate::profile::Profiles;
-use crate::queue::{ActiveQueue, BackoffQueue, NamespaceThrottle, ParkKey, Parked};
+use crate::queue::{ActiveQueue, BackoffQueue, Bypass, NamespaceThrottle, ParkKey, Parked};
+use crate::queue_metrics::{QueueMetrics, QueuedBy};
 use crate::record::Stage;
 use crate::records::Records;
 use crate::reports::{EventQueue, Reports};
 use crate::rng::Rng;
 use crate::stats::Stats;
-use crate::tally::{QueuedBy, Tally};
 use crate::uses::Uses;
 use crate::wake::WakeIndex;
 
@@ -32,7 +31,7 @@ use crate::wake::WakeIndex;
 pub struct EngineConfig {
     /// Breaks ties between equally good Nodes.
     pub seed: u64,
-    /// Lines are shared by the Pods of all profiles, and so are their rules.
+    /// Queues are shared by the Pods of all profiles, and so are their rules.
     pub bypass: Bypass,
     pub quotas: Vec<Quota>,
     pub profiles: Profiles,
@@ -41,7 +40,7 @@ pub struct EngineConfig {
     pub cache: CacheLimit,
 }
 
-/// A soft limit of one namespace on each object: beyond it, its Pods stand behind the others.
+/// A soft limit of one namespace on each object: beyond it, its Pods queue behind the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quota {
     pub namespace: Arc<str>,
@@ -50,14 +49,14 @@ pub struct Quota {
     pub pods: Option<usize>,
 }
 
-/// The scheduler's mind: what it knows of the cluster, who waits for what, who holds what.
+/// The state of the scheduler: the cluster as observed, the queues, the reservations.
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) config: EngineConfig,
     pub(crate) now: Instant,
-    /// Nodes, and the Pods that are on them or were promised them.
+    /// Nodes, and the Pods that are on them or are nominated for them.
     pub(crate) cluster: Cluster,
-    /// The same, arranged so that the best Node for a Pod is found quickly.
+    /// The same, indexed so that the best Node for a Pod is found quickly.
     pub(crate) placing: Placing,
     pub(crate) pods: Records,
     pub(crate) objects: Objects,
@@ -66,42 +65,42 @@ pub struct Engine {
     pub(crate) active: ActiveQueue,
     pub(crate) backoff: BackoffQueue,
     pub(crate) parked: Parked,
-    /// The same, arranged so that those whom a change concerns are found quickly.
+    /// The same, indexed so that the Pods that a change may help are found quickly.
     pub(crate) wake_index: WakeIndex,
     pub(crate) throttle: NamespaceThrottle,
-    pub(crate) closed: ClosedNodes,
+    pub(crate) excluded: ExcludedNodes,
     pub(crate) device_classes: DeviceClasses,
     pub(crate) evictions: Evictions,
     pub(crate) nominations: Nominations,
     pub(crate) foreign: ForeignNominations,
     pub(crate) sweep_at: Instant,
-    /// The last kind of Pod that was looked at, while not all of them were.
+    /// The last class that the sweep has judged, while it is not complete.
     pub(crate) sweep_after: Option<ParkKey>,
     pub(crate) reports: Reports,
     pub(crate) uses: Uses,
-    /// Objects whose free bandwidth was kept for the head of their line, and the count of changes
+    /// Objects whose free bandwidth was kept for the head of their queue, and the count of changes
     /// at which that was true.
     pub(crate) kept: BTreeMap<ObjectRef, u64>,
     /// How often Nodes or what is used of them have changed.
     pub(crate) room_changes: u64,
-    pub(crate) unsynced: BTreeSet<Kind>,
+    pub(crate) unsynced: BTreeSet<WatchedKind>,
     pub(crate) rng: Rng,
     /// How many Pods were ever seen: the next one's place among equals.
     pub(crate) pods_seen: u64,
     /// The Pod whose attempt is under way; left behind only by a panic.
     pub(crate) trying: Option<PodUid>,
     pub(crate) stats: Stats,
-    pub(crate) tally: Tally,
+    pub(crate) queue_metrics: QueueMetrics,
 }
 
-/// Held Pods looked at in one `poll_report`: most often there is nothing new to say of them, and a
-/// look may cost a survey of all Nodes.
-const HELD_LOOKS_MAX: usize = 32;
+/// Unschedulable Pods looked at in one `poll_report`: most often there is nothing new to report, and a
+/// look may cost an evaluation of all Nodes.
+const UNSCHEDULABLE_LOOKS_MAX: usize = 32;
 
 /// How often parked Pods are judged anew, in case an event was lost.
 pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 /// Kinds of Pods that are judged in one go, and how long nothing else has to wait for the next.
-pub(crate) const SWEEP_SORTS_MAX: usize = 64;
+pub(crate) const SWEEP_CLASSES_MAX: usize = 64;
 pub(crate) const SWEEP_PAUSE: Duration = Duration::from_millis(50);
 
 impl Engine {
@@ -119,7 +118,7 @@ impl Engine {
             parked: Parked::default(),
             throttle: NamespaceThrottle::default(),
             wake_index: WakeIndex::default(),
-            closed: ClosedNodes::default(),
+            excluded: ExcludedNodes::default(),
             device_classes: DeviceClasses::default(),
             evictions: Evictions::default(),
             nominations: Nominations::default(),
@@ -130,12 +129,12 @@ impl Engine {
             uses: Uses::default(),
             kept: BTreeMap::new(),
             room_changes: 0,
-            unsynced: Kind::ALL.into_iter().collect(),
+            unsynced: WatchedKind::ALL.into_iter().collect(),
             rng: Rng::new(config.seed),
             pods_seen: 0,
             trying: None,
             stats: Stats::default(),
-            tally: Tally::default(),
+            queue_metrics: QueueMetrics::default(),
             config,
         }
     }
@@ -143,7 +142,7 @@ impl Engine {
     /// Takes in one event. Call `poll` afterwards: what it changed may be decided now.
     pub fn handle(&mut self, now: Instant, event: Event) {
         self.advance(now);
-        self.tally.because_of(self.queued_by(&event));
+        self.queue_metrics.because_of(self.queued_by(&event));
         self.observe(event);
         self.reconsider_nominations();
     }
@@ -155,24 +154,24 @@ impl Engine {
         if !self.unsynced.is_empty() {
             return Poll::Idle;
         }
-        self.tally.because_of(QueuedBy::AttemptFailure);
+        self.queue_metrics.because_of(QueuedBy::AttemptFailure);
         for _ in 0..budget.attempts_max {
             if self.active.is_empty() {
                 self.reconsider_kept();
                 self.release_all_throttled();
             }
             let Some(pod) = self.active.pop() else { return Poll::Idle };
-            if let Some(bind) = self.attempt(&pod) {
+            if let Some(bind) = self.schedule_one(&pod) {
                 return Poll::Bind(bind);
             }
         }
         if self.active.is_empty() { Poll::Idle } else { Poll::Yield }
     }
 
-    /// The next thing to tell people, or none for now: see [`Self::has_reports`].
+    /// The next report to write, or none for now: see [`Self::has_reports`].
     pub fn poll_report(&mut self) -> Option<Report> {
-        // Few, and others wait for them: an owner that releases an object, for instance.
-        // Who has not seen all Pods yet cannot say that nobody uses something.
+        // Few, and others wait for them: a controller that releases an object, for instance. Before all Pods were listed,
+        // an object cannot be reported as unused.
         if self.unsynced.is_empty()
             && let Some(report) = self.use_report()
         {
@@ -182,17 +181,16 @@ impl Engine {
         if let Some(report) = self.next_eviction() {
             return Some(report);
         }
-        // In turn, so that neither a flood of held Pods nor one of bound Pods keeps the other
-        // from being told.
+        // In turn, so that neither a flood of unschedulable Pods nor one of bound Pods delays the reports on the other.
         if self.reports.is_turn_of_scheduled()
             && let Some(report) = self.reports.pop_scheduled()
         {
             return Some(report);
         }
-        self.walk_lines();
-        for _ in 0..HELD_LOOKS_MAX {
-            let Some(pod) = self.reports.pop_held() else { break };
-            let report = self.held_report(&pod);
+        self.walk_queues();
+        for _ in 0..UNSCHEDULABLE_LOOKS_MAX {
+            let Some(pod) = self.reports.pop_unschedulable() else { break };
+            let report = self.unschedulable_report(&pod);
             if report.is_some() {
                 return report;
             }
@@ -200,25 +198,26 @@ impl Engine {
         self.reports.pop_scheduled()
     }
 
-    /// Queues a few more Pods of lines that have changed.
-    fn walk_lines(&mut self) {
-        if self.reports.has_held() {
+    /// Queues a few more Pods of queues that have changed.
+    fn walk_queues(&mut self) {
+        if self.reports.has_unschedulable() {
             return;
         }
-        let Some((object, after)) = self.reports.line_to_walk() else { return };
-        let line = self.objects.line(&object);
-        let next = line.map(|line| line.waiting_after(after.as_ref(), HELD_LOOKS_MAX));
+        let Some((object, after)) = self.reports.queue_to_walk() else { return };
+        let queue = self.objects.queue(&object);
+        let next = queue.map(|queue| queue.waiting_after(after.as_ref(), UNSCHEDULABLE_LOOKS_MAX));
         let next = next.unwrap_or_default();
         for (_, uid) in &next {
             if let Some(record) = self.pods.get(uid) {
-                self.reports.held(self.now, uid, &record.report);
+                self.reports.unschedulable(self.now, uid, &record.report);
             }
         }
-        let to = next.last().filter(|_| next.len() == HELD_LOOKS_MAX).map(|(place, _)| place);
+        let to =
+            next.last().filter(|_| next.len() == UNSCHEDULABLE_LOOKS_MAX).map(|(place, _)| place);
         self.reports.walked(&object, to.cloned());
     }
 
-    /// Whether `poll_report` has more to look at, though it may have had nothing to tell.
+    /// Whether `poll_report` has more to look at, though it may have returned none.
     pub fn has_reports(&self) -> bool {
         !self.reports.is_empty()
             || !self.evictions.is_empty()
@@ -241,7 +240,7 @@ impl Engine {
             self.foreign.next_due(self.now),
             self.nominations.next_due(),
             self.evictions.next_due(),
-            self.closed.next_due(),
+            self.excluded.next_due(),
             self.objects.next_window(),
             stale_at,
             sweep_at,
@@ -262,29 +261,29 @@ impl Engine {
     /// Everything that happens by time alone.
     fn advance(&mut self, now: Instant) {
         self.now = self.now.max(now);
-        self.tally.because_of(QueuedBy::BackoffComplete);
+        self.queue_metrics.because_of(QueuedBy::BackoffComplete);
         while let Some(pod) = self.backoff.pop_due(self.now) {
             self.move_to(&pod, Stage::Active);
         }
         self.reports.advance(self.now);
         self.uses.advance(self.now);
-        self.tally.because_of(QueuedBy::Object);
+        self.queue_metrics.because_of(QueuedBy::Object);
         self.note_freshness();
         self.turn_windows();
-        self.tally.because_of(QueuedBy::NodeUpdate);
+        self.queue_metrics.because_of(QueuedBy::NodeUpdate);
         self.age_foreign();
         self.evictions.advance(self.now);
         self.end_overdue_nominations();
-        self.reopen_due();
+        self.readmit_due();
         self.reconsider_nominations();
-        self.tally.because_of(QueuedBy::Sweep);
+        self.queue_metrics.because_of(QueuedBy::Sweep);
         self.sweep();
     }
 
-    /// The report on a held Pod as it stands now; none if there is nothing new to say.
-    fn held_report(&mut self, uid: &PodUid) -> Option<Report> {
+    /// The report on an unschedulable Pod in its present state; none if there is nothing new.
+    fn unschedulable_report(&mut self, uid: &PodUid) -> Option<Report> {
         self.refresh_rejection(uid);
-        let (nodes_total, closed) = (self.cluster.nodes.len(), self.closed.told());
+        let (nodes_total, excluded) = (self.cluster.nodes.len(), self.excluded.message());
         let record = self.pods.get_mut(uid)?;
         if !record.stage.is_waiting() {
             return None;
@@ -299,7 +298,7 @@ impl Engine {
             return None;
         }
         let reason = rejection.condition_reason();
-        let message: Arc<str> = rejection.told(nodes_total, closed.as_deref()).into();
+        let message: Arc<str> = rejection.message_with(nodes_total, excluded.as_deref()).into();
         if record.pod.condition_message.as_ref() == Some(&message)
             && record.pod.nominated_node.as_ref() == record.nominated_node()
         {
@@ -307,7 +306,7 @@ impl Engine {
             return None;
         }
         record.report.wrote(self.now, class);
-        Some(Report::Held(Held {
+        Some(Report::Unschedulable(Unschedulable {
             pod: record.pod.key.clone(),
             uid: uid.clone(),
             resource_version: record.pod.resource_version.clone(),

@@ -25,8 +25,8 @@ pub enum Event {
         pod: PodUid,
         node: NodeName,
     },
-    /// The kubelet of its Node has turned away a Pod that we put there, for a reason that is the Node's. Comes
-    /// before the sight of the Pod that tells its end.
+    /// The kubelet has rejected a Pod that was bound here, for a reason that is the Node's. Comes before the event that
+    /// shows the Pod's end.
     KubeletRejected {
         pod: PodUid,
         why: Arc<str>,
@@ -75,9 +75,9 @@ pub enum Event {
     },
     BackendGone(ObjectKind),
     /// The first complete list of this kind has been handed over.
-    Synced(Kind),
+    Synced(WatchedKind),
     /// The kind is not installed in this cluster. Only Pods that refer to it wait for it.
-    Absent(Kind),
+    Absent(WatchedKind),
     /// Other settings hold from now on. The seed stays.
     Reconfigured(Box<EngineConfig>),
     /// This replica leads from now on, and has seen everything that its predecessor did.
@@ -87,13 +87,13 @@ pub enum Event {
     /// It is certain that the Pod was not bound by us.
     BindRefused {
         pod: PodUid,
-        refusal: Refusal,
+        refusal: BindRefusal,
     },
-    /// No clear answer yet. The reservation stays; the driver goes on asking.
-    BindUnknown(PodUid),
-    /// The report on a held Pod was written. The Pod as the write left it came before this.
+    /// No clear outcome yet. The reservation stays; the driver keeps checking.
+    BindUnclear(PodUid),
+    /// The report on an unschedulable Pod was written. The Pod as the write left it came before this.
     ReportWritten(PodUid),
-    /// It could not be written: the Pod is told again when its turn comes.
+    /// It could not be written: it is reported again when its turn comes.
     ReportLost(PodUid),
     /// This report was not sent: what was sent to its namespace before has no answer yet.
     ReportPutOff(Box<Report>),
@@ -108,16 +108,15 @@ pub enum Event {
     EvictionDelayed {
         victim: PodUid,
     },
-    /// It could not be done, and the victim is still there: it is given up, and whoever needed the
-    /// room is tried again.
+    /// It failed, and the victim is still there: the eviction is given up, and the preemptor is tried again.
     EvictionFailed {
         victim: PodUid,
     },
 }
 
-/// What must have been listed once before anything is decided.
+/// A kind that is watched. All must have been listed once before anything is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Kind {
+pub enum WatchedKind {
     Nodes,
     Pods,
     Objects(ObjectKind),
@@ -130,18 +129,18 @@ pub enum Kind {
     DeviceClasses,
 }
 
-/// A victim is told first, so that it can be saved before it goes.
+/// A victim is announced first, so that its state can be saved before it is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum EvictionStep {
     /// Condition `DisruptionTarget` with reason `PreemptionByScheduler`.
     Announce,
     /// Deletion, of this UID and no other.
     Delete,
-    /// It may stay after all: the condition is taken back.
+    /// It may stay after all: the condition is withdrawn.
     Withdraw,
 }
 
-impl Kind {
+impl WatchedKind {
     pub const ALL: [Self; 13] = [
         Self::Nodes,
         Self::Pods,
@@ -161,17 +160,17 @@ impl Kind {
 
 /// Why a Binding did not happen. What has become of the Pod arrives as an event of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusal {
-    pub cause: RefusalCause,
+pub struct BindRefusal {
+    pub cause: BindRefusalCause,
     pub message: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum RefusalCause {
+pub enum BindRefusalCause {
     /// The API server, or an admission policy or webhook that it asked, said no or failed.
     ApiServer,
     /// The Pod has changed since it was read: most often the next attempt succeeds.
     Conflict,
-    /// Nothing that concerns the Pod's owner: the Pod is gone, or another replica leads.
+    /// Not reported to the Pod's owner: the Pod is gone, or another replica leads.
     Obsolete,
 }

@@ -4,16 +4,15 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use model::{Assignment, NodeName, ObjectKey, ObjectRef, PodSpec, PodUid};
-use oracle::Preemption;
+use rules::Preemption;
 
 use crate::decision::Work;
 use crate::dominant::{Dominant, dominant};
 use crate::engine::Engine;
-use crate::line::Rank;
-use crate::queue::{Order, ParkKey};
+use crate::evaluation::Evaluation;
+use crate::queue::{Order, ParkKey, Rank};
 use crate::record::{Record, Stage};
 use crate::rejection::{NodesRejection, Rejection};
-use crate::survey::Survey;
 use crate::wakes_on::wakes_on;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,9 +22,9 @@ pub struct Explanation {
     pub message: String,
     pub dominant: Option<Dominant>,
     pub nodes: NodesExplained,
-    /// Whom it could send away, or why that does not help. `None`: there is no need.
+    /// The possible victims, or why preemption does not help. `None`: it is not needed.
     pub preemption: Option<PreemptionExplained>,
-    /// The Node that it was promised.
+    /// Its nominated Node.
     pub nominated_node: Option<NodeName>,
     pub waiting_for: Duration,
     pub line: Option<LinePosition>,
@@ -46,7 +45,7 @@ pub struct NodesExplained {
 /// kube-scheduler's name of what binds a Pod.
 pub(crate) const BINDER: &str = "DefaultBinder";
 
-/// A tie of more than this tells nobody anything.
+/// A longer tie is not informative.
 const BEST_NAMED_MAX: usize = 100;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,9 +60,9 @@ pub struct ReasonExplained {
 pub struct PreemptionExplained {
     /// Why it does not help. `None`: it does.
     pub message: Option<String>,
-    /// Where the loss is smallest.
+    /// Where the cost is lowest.
     pub nodes: Vec<NodeName>,
-    /// Who would have to leave each of them.
+    /// The victims on each of them.
     pub victims: Vec<(NodeName, Vec<ObjectKey>)>,
 }
 
@@ -81,7 +80,7 @@ impl Engine {
         let question = Question {
             pod: pod.clone(),
             spec: &record.pod.spec,
-            kind: record.kind(),
+            key: record.park_key(),
             order: record.order,
             nodes_max: usize::MAX,
         };
@@ -137,44 +136,46 @@ impl Engine {
         self.answer(&Question {
             pod: ObjectKey::new(&spec.namespace, "what-if"),
             spec,
-            kind: ParkKey::of(spec),
-            order: Order::new(spec.shape.priority, i64::MAX, u64::MAX),
+            key: ParkKey::of(spec),
+            order: Order::new(spec.scheduling.priority, i64::MAX, u64::MAX),
             nodes_max: budget.nodes_max,
         })
     }
 
     fn answer(&self, question: &Question<'_>) -> Explanation {
-        let Question { spec, kind, order, nodes_max, .. } = question;
-        let survey = self.survey_some(kind, *nodes_max);
-        let rejection = match (&spec.hold, self.gate(*order, spec), &survey) {
+        let Question { spec, key, order, nodes_max, .. } = question;
+        let evaluation = self.evaluate_among(key, *nodes_max);
+        let rejection = match (&spec.hold, self.pre_filter(*order, spec), &evaluation) {
             (Some(hold), _, _) => Some(Rejection::Pod(hold.clone())),
             (None, Err(rejection), _) => Some(Rejection::Object(rejection)),
-            (None, Ok(_), Survey::Rejected { rejected, .. }) => {
+            (None, Ok(_), Evaluation::Rejected { rejected, .. }) => {
                 Some(self.rejected_by_nodes(rejected.clone()))
             }
-            (None, Ok(_), Survey::Failed(why)) => Some(Rejection::Failed(why.clone())),
-            (None, Ok(_), Survey::Feasible(_)) => None,
+            (None, Ok(_), Evaluation::Failed(why)) => Some(Rejection::Failed(why.clone())),
+            (None, Ok(_), Evaluation::Feasible(_)) => None,
         };
         let total = self.cluster.nodes.len();
         Explanation {
             pod: question.pod.clone(),
             state: if rejection.is_some() { "unschedulable" } else { "schedulable" },
             message: rejection.as_ref().map_or_else(
-                || format!("{} of {total} nodes can take it", survey.feasible()),
-                |rejection| rejection.told(total, self.closed.told().as_deref()),
+                || format!("{} of {total} nodes can take it", evaluation.feasible()),
+                |rejection| rejection.message_with(total, self.excluded.message().as_deref()),
             ),
-            dominant: rejection.as_ref().map(|it| dominant(self, &spec.shape, it, &survey)),
-            wakes_on: rejection.iter().flat_map(|it| wakes_on(&spec.shape, it)).collect(),
-            nodes: NodesExplained { looked_at: total.min(*nodes_max), total, ..nodes(&survey) },
-            preemption: self.preemption_explained(&survey),
+            dominant: rejection
+                .as_ref()
+                .map(|it| dominant(self, &spec.scheduling, it, &evaluation)),
+            wakes_on: rejection.iter().flat_map(|it| wakes_on(&spec.scheduling, it)).collect(),
+            nodes: NodesExplained { looked_at: total.min(*nodes_max), total, ..nodes(&evaluation) },
+            preemption: self.preemption_explained(&evaluation),
             nominated_node: None,
             waiting_for: Duration::ZERO,
             line: None,
         }
     }
 
-    fn preemption_explained(&self, survey: &Survey) -> Option<PreemptionExplained> {
-        let Survey::Rejected { preemption, rejected, .. } = survey else { return None };
+    fn preemption_explained(&self, evaluation: &Evaluation) -> Option<PreemptionExplained> {
+        let Evaluation::Rejected { preemption, rejected, .. } = evaluation else { return None };
         let Preemption::Possible { candidates, best } = preemption else {
             let message = rejected.preemption.as_deref()?.to_owned();
             return Some(PreemptionExplained { message: Some(message), ..Default::default() });
@@ -192,32 +193,32 @@ impl Engine {
     }
 
     fn line_position(&self, record: &Record) -> Option<LinePosition> {
-        let Stage::InLine(object) = &record.stage else { return None };
-        let line = self.objects.line(object)?;
+        let Stage::InQueue(object) = &record.stage else { return None };
+        let queue = self.objects.queue(object)?;
         let over_quota = |namespace: &str| self.is_over_quota(object, namespace);
         let over = over_quota(&record.pod.spec.namespace);
         let rank = Rank { over_quota: over, order: record.order };
-        let (position, length) = (line.position(rank, &over_quota), line.len());
+        let (position, length) = (queue.position(rank, &over_quota), queue.len());
         Some(LinePosition { object: ObjectRef::clone(object), position, length })
     }
 }
 
-/// A Pod that somebody asks about.
+/// The Pod that is explained.
 struct Question<'a> {
     pod: ObjectKey,
     spec: &'a PodSpec,
-    kind: ParkKey,
+    key: ParkKey,
     order: Order,
     nodes_max: usize,
 }
 
-fn nodes(survey: &Survey) -> NodesExplained {
-    match survey {
-        Survey::Failed(_) => NodesExplained::default(),
-        Survey::Rejected { rejected, .. } => {
+fn nodes(evaluation: &Evaluation) -> NodesExplained {
+    match evaluation {
+        Evaluation::Failed(_) => NodesExplained::default(),
+        Evaluation::Rejected { rejected, .. } => {
             NodesExplained { reasons: reasons(rejected), ..NodesExplained::default() }
         }
-        Survey::Feasible(placement) => NodesExplained {
+        Evaluation::Feasible(placement) => NodesExplained {
             feasible: placement.feasible.len(),
             best: placement.best.iter().take(BEST_NAMED_MAX).cloned().collect(),
             reasons: reasons(&NodesRejection::of_nodes(&placement.rejected)),

@@ -1,5 +1,4 @@
-//! Who holds what of Corridors and MemoryBundles, with undo. What Pods take of Nodes is counted from
-//! the Pods themselves.
+//! Reservations of Corridors and MemoryBundles, with undo. What Pods take of Nodes is counted from the Pods themselves.
 //!
 //! The ledger is derived state. It is rebuilt from bound Pods at start; nothing in it is durable.
 
@@ -12,15 +11,15 @@ use model::{Amount, Granted, NodeName, ObjectKey, ObjectUid, Pod, PodUid};
 
 use crate::queue::Order;
 
-/// What one Pod takes where it is placed: all of it, or nothing. It is held while the Pod is bound or being bound,
-/// and while the Pod is nominated and its victims leave.
+/// What one Pod takes where it is placed: all of it, or nothing. It lasts while the Pod is bound or being bound, and
+/// while the Pod is nominated and its victims terminate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Holding {
+pub(crate) struct Reservation {
     pub node: NodeName,
     pub granted: Box<[Granted]>,
 }
 
-/// Who holds it.
+/// The Pod that holds a reservation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Holder {
     pub uid: PodUid,
@@ -77,7 +76,7 @@ impl ObjectUse {
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     objects: BTreeMap<ObjectUid, ObjectUse>,
-    /// What is held for nominated Pods, the most important first. It counts against Pods of the same and of lower
+    /// What is reserved for nominated Pods, the most important first. It counts against Pods of the same and of lower
     /// priority, as the room on the Node does.
     nominated: BTreeMap<ObjectUid, BTreeMap<Order, Nominee>>,
     /// What was done since the last commit, newest last.
@@ -107,26 +106,26 @@ impl Ledger {
     }
 
     /// Takes everything under the current mark; `commit` keeps it.
-    pub fn take(&mut self, pod: &Pod, holding: &Holding) {
-        for granted in &holding.granted {
+    pub fn take(&mut self, pod: &Pod, reservation: &Reservation) {
+        for granted in &reservation.granted {
             let holder = Holder::of(pod);
             self.objects.entry(granted.uid.clone()).or_default().add(&holder, granted.amount);
             self.undo.push(Undo::Taken(holder, granted.clone()));
         }
     }
 
-    /// Holds everything for a nominated Pod, under the current mark.
-    pub fn nominate(&mut self, order: Order, pod: &Pod, holding: &Holding) {
-        for Granted { uid, amount } in &holding.granted {
+    /// Reserves everything for a nominated Pod, under the current mark.
+    pub fn nominate(&mut self, order: Order, pod: &Pod, reservation: &Reservation) {
+        for Granted { uid, amount } in &reservation.granted {
             let nominee = Nominee { holder: Holder::of(pod), amount: *amount };
             self.nominated.entry(uid.clone()).or_default().insert(order, nominee);
             self.undo.push(Undo::Nominated(order, uid.clone()));
         }
     }
 
-    /// Nothing is held for the nominated Pod any more, under the current mark.
-    pub fn withdraw(&mut self, order: Order, holding: &Holding) {
-        for Granted { uid, .. } in &holding.granted {
+    /// Releases what is reserved for the nominated Pod, under the current mark.
+    pub fn withdraw(&mut self, order: Order, reservation: &Reservation) {
+        for Granted { uid, .. } in &reservation.granted {
             if let Some(nominee) = self.remove_nominee(order, uid) {
                 self.undo.push(Undo::Withdrawn(order, uid.clone(), nominee));
             }
@@ -152,8 +151,8 @@ impl Ledger {
         self.undo.clear();
     }
 
-    pub fn release(&mut self, pod: &Pod, holding: &Holding) {
-        for granted in &holding.granted {
+    pub fn release(&mut self, pod: &Pod, reservation: &Reservation) {
+        for granted in &reservation.granted {
             self.put_back(&Holder::of(pod), granted);
         }
     }
@@ -218,17 +217,17 @@ mod tests {
         PodBuilder::new(name).build()
     }
 
-    fn holding(granted_milli: &[u64]) -> Holding {
+    fn reservation(granted_milli: &[u64]) -> Reservation {
         let granted = |milli: &u64| Granted { uid: "c".into(), amount: Amount::from_milli(*milli) };
-        Holding { node: "n1".into(), granted: granted_milli.iter().map(granted).collect() }
+        Reservation { node: "n1".into(), granted: granted_milli.iter().map(granted).collect() }
     }
 
     #[test]
     fn rollback_puts_back_what_was_taken_since_the_mark_and_no_more() {
         let mut ledger = Ledger::default();
-        ledger.take(&pod("first"), &holding(&[2]));
+        ledger.take(&pod("first"), &reservation(&[2]));
         let mark = ledger.mark();
-        ledger.take(&pod("second"), &holding(&[40]));
+        ledger.take(&pod("second"), &reservation(&[40]));
         assert_eq!(ledger.reserved(&"c".into()), Amount::from_milli(42));
         ledger.rollback(mark);
         assert_eq!(ledger.reserved(&"c".into()), Amount::from_milli(2));
@@ -238,22 +237,22 @@ mod tests {
     fn what_is_held_for_a_nominated_pod_counts_for_no_more_important_one() {
         let order = |priority, seen| Order::new(priority, 0, seen);
         let mut ledger = Ledger::default();
-        ledger.take(&pod("bound"), &holding(&[2]));
-        ledger.nominate(order(5, 1), &pod("nominated"), &holding(&[40]));
+        ledger.take(&pod("bound"), &reservation(&[2]));
+        ledger.nominate(order(5, 1), &pod("nominated"), &reservation(&[40]));
         ledger.commit();
         let taken = |ledger: &Ledger, order| ledger.taken_for(&"c".into(), order).milli();
         assert_eq!(taken(&ledger, order(5, 2)), 42);
         assert_eq!(taken(&ledger, order(5, 1)), 2, "its own");
         assert_eq!(taken(&ledger, order(6, 3)), 2, "who is more important may take it");
         let mark = ledger.mark();
-        ledger.withdraw(order(5, 1), &holding(&[40]));
-        ledger.nominate(order(4, 4), &pod("other"), &holding(&[7]));
-        ledger.take(&pod("nominated"), &holding(&[40]));
+        ledger.withdraw(order(5, 1), &reservation(&[40]));
+        ledger.nominate(order(4, 4), &pod("other"), &reservation(&[7]));
+        ledger.take(&pod("nominated"), &reservation(&[40]));
         assert_eq!(taken(&ledger, order(0, 9)), 49);
         ledger.rollback(mark);
         assert_eq!(taken(&ledger, order(0, 9)), 42);
-        ledger.withdraw(order(5, 1), &holding(&[40]));
-        ledger.release(&pod("bound"), &holding(&[2]));
+        ledger.withdraw(order(5, 1), &reservation(&[40]));
+        ledger.release(&pod("bound"), &reservation(&[2]));
         ledger.commit();
         assert!(ledger.is_empty());
     }
@@ -261,14 +260,15 @@ mod tests {
     #[test]
     fn released_holdings_leave_nothing() {
         let mut ledger = Ledger::default();
-        let holdings = [("a", holding(&[0])), ("b", holding(&[0])), ("c", holding(&[9]))];
-        for (name, holding) in &holdings {
-            ledger.take(&pod(name), holding);
+        let holdings =
+            [("a", reservation(&[0])), ("b", reservation(&[0])), ("c", reservation(&[9]))];
+        for (name, reservation) in &holdings {
+            ledger.take(&pod(name), reservation);
         }
         let used = ledger.object(&"c".into()).unwrap();
         assert_eq!((used.users.len(), used.of_namespace("team-a").pods), (3, 3));
-        for (name, holding) in &holdings {
-            ledger.release(&pod(name), holding);
+        for (name, reservation) in &holdings {
+            ledger.release(&pod(name), reservation);
         }
         assert!(ledger.objects.is_empty());
     }

@@ -6,52 +6,52 @@
 //! ```text
 //!                    PodSeen
 //!                       │
-//!                       ▼          attempt          ┌── Bind ──▶ Binding ──BindDone──▶ Bound
+//!                       ▼       schedule_one        ┌── Bind ──▶ Binding ──BindDone──▶ Bound
 //!   Backoff ──due──▶ Active ────────────────────────┤                │
 //!      ▲                ▲                           │           BindRefused
 //!      │                │ bandwidth, spec, Ready    │                │
-//!      │                ├───────────────── InLine / Aside ◀── an object says no
+//!      │                ├───────────────── InQueue / Blocked ◀─ an object says no
 //!      │                │ a Node fits               │                ▼
 //!      └────────────────┴────────────────── Parked ◀┴─ Nodes say no   Backoff
 //!                       │ the Pod changes
-//!                       └────────────────── Held ◀──── the Pod itself
+//!                       └────────────────── OnHold ◀── the Pod itself
 //! ```
 //!
 //! How to drive it: hand every event to [`Engine::handle`]; then, while a bind slot is free,
 //! call [`Engine::poll`] and act on it; then drain [`Engine::poll_report`]; then sleep until
 //! the next event or [`Engine::poll_timeout`], whichever comes first.
 
-mod census;
-mod closed;
-mod cycle;
+mod cluster_sync;
 mod decision;
 mod device_classes;
 mod dominant;
 mod engine;
+mod evaluation;
 mod event;
+mod excluded_nodes;
 mod explain;
-mod gate;
 mod ledger;
-mod line;
 mod nodes_rejection;
 mod nomination;
 mod objects;
 mod observe;
 mod opinion;
+mod pending_summary;
 mod placing;
+mod pre_filter;
 mod preempt;
 mod profile;
+mod queue_metrics;
 mod record;
 mod records;
 mod recover;
 mod rejection;
 mod reports;
 mod rng;
+mod schedule_one;
 mod snapshot;
 mod stages;
 mod stats;
-mod survey;
-mod tally;
 #[cfg(test)]
 mod testkit;
 #[cfg(test)]
@@ -66,28 +66,30 @@ mod written;
 
 mod queue;
 
-pub use census::Census;
-pub use decision::{Bind, ConditionReason, Eviction, Held, ObjectUsed, Poll, Report, Work};
+pub use decision::{
+    Bind, ConditionReason, Eviction, ObjectUsed, Poll, Report, Unschedulable, Work,
+};
 pub use dominant::Dominant;
 pub use engine::{Engine, EngineConfig, Quota};
-pub use event::{Event, EvictionStep, Kind, Refusal, RefusalCause};
+pub use event::{BindRefusal, BindRefusalCause, Event, EvictionStep, WatchedKind};
 pub use explain::{
     Explanation, LinePosition, NodesExplained, PreemptionExplained, ReasonExplained,
 };
-pub use line::Bypass;
 pub use objects::BACKEND_FRESH_FOR;
 pub use opinion::{Candidate, NodeOpinion, Opinion};
-/// The arguments of kube-scheduler's plugins, which a configuration can change.
-pub use oracle::{
-    DefaultSpread, Plugin, ResourceWeight, Rules, ScoringStrategy, ShapePoint, SwitchedOff, Weights,
-};
+pub use pending_summary::PendingSummary;
 pub use placing::CacheLimit;
 pub use profile::{Profile, Profiles};
+pub use queue::Bypass;
+pub use queue_metrics::{AttemptHistory, FailedAttempts, Queue, QueueMetrics, QueuedBy};
 pub use rejection::{Cause, Class, NodesRejection, ObjectRejection, ReasonCount, Rejection};
 pub use reports::EventQueue;
+/// The arguments of kube-scheduler's plugins, which a configuration can change.
+pub use rules::{
+    DefaultSpread, Plugin, ResourceWeight, Rules, ScoringStrategy, ShapePoint, SwitchedOff, Weights,
+};
 pub use snapshot::Snapshot;
 pub use stats::Stats;
-pub use tally::{InVain, Queue, QueuedBy, Tally, Tries};
 pub use uses::Facts;
 pub use wakes_on::WakeOn;
 pub use when::{Basis, Confidence, Estimate};

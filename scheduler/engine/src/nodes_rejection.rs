@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use model::NodeName;
-use oracle::{CLAIMS_NOT_FOUND, PREEMPTION, Preemption, Reason};
+use rules::{CLAIMS_NOT_FOUND, PREEMPTION, Preemption, Reason};
 
 /// What the Nodes said. A Node may give several reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,7 +68,7 @@ impl NodesRejection {
         Self { reasons, preemption: preemption.map(Into::into), ..Self::default() }
     }
 
-    pub(crate) fn new(rejection: &oracle::Rejection, preemption: &Preemption) -> Self {
+    pub(crate) fn new(rejection: &rules::Rejection, preemption: &Preemption) -> Self {
         Self {
             whole_pod: rejection.whole_pod.as_ref().map(|it| it.to_string().into()),
             preemption: preemption_outcome(preemption),

@@ -1,5 +1,5 @@
-//! A Node that is promised to a Pod while its victims leave, with everything else that the Pod takes there. It is
-//! withdrawn as soon as it cannot help the Pod any more, and then the victims that are left are spared.
+//! Nominations: a Node that is reserved for a Pod while its victims terminate, with everything else that the Pod takes
+//! there. A nomination is withdrawn as soon as it cannot help the Pod any more, and the remaining victims are spared.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use model::{ClusterPod, Deletion, Granted, Instant, Need, NodeName, ObjectRef, Pod, PodUid};
 
 use crate::engine::Engine;
-use crate::ledger::Holding;
+use crate::ledger::Reservation;
 use crate::queue::backoff_after;
 use crate::record::{Record, Stage};
-use crate::wake::Change;
+use crate::wake::ClusterChange;
 
 /// How long victims may take beyond their own grace period, and their announcements altogether. What is held for a
 /// nominated Pod is kept from others: a victim that never ends, for the sake of a finalizer perhaps, must not keep it
@@ -22,11 +22,11 @@ pub(crate) const VICTIMS_LATE_MAX: Duration = Duration::from_mins(2);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Nomination {
     /// Where the Pod is to go, and what it takes there.
-    pub place: Holding,
+    pub place: Reservation,
     /// Whether the ledger holds that. It does not for a nomination that was read from the Pod before the Pod was tried,
     /// nor while the Pod is being bound: then its own holding counts.
-    pub is_held: bool,
-    /// Who has to go.
+    pub is_reserved: bool,
+    /// The Pods that are evicted for it.
     pub victims: Vec<PodUid>,
     /// When it ends at the latest.
     pub until: Instant,
@@ -34,8 +34,8 @@ pub(crate) struct Nomination {
 
 impl Nomination {
     pub fn new(node: NodeName, victims: Vec<PodUid>, until: Instant) -> Self {
-        let place = Holding { node, granted: Box::default() };
-        Self { place, is_held: false, victims, until }
+        let place = Reservation { node, granted: Box::default() };
+        Self { place, is_reserved: false, victims, until }
     }
 }
 
@@ -56,14 +56,14 @@ impl Nominations {
 
 impl Engine {
     /// Gives the Pod this nomination in the place of the one that it has. What it takes is held by
-    /// [`Self::hold_nominated`].
+    /// [`Self::reserve_nominated`].
     pub(crate) fn set_nomination(&mut self, uid: &PodUid, new: Option<Nomination>) {
         let Some(record) = self.pods.get_mut(uid) else { return };
         let before = std::mem::replace(&mut record.nominated, new.map(Box::new));
         let has_moved = before.as_ref().map(|it| &it.place.node) != record.nominated_node();
         if let Some(before) = &before {
             self.nominations.due.remove(&(before.until, uid.clone()));
-            if before.is_held {
+            if before.is_reserved {
                 self.ledger.withdraw(record.order, &before.place);
                 self.ledger.commit();
             }
@@ -72,10 +72,10 @@ impl Engine {
             self.nominations.due.insert((nomination.until, uid.clone()));
         }
         if has_moved {
-            self.reports.held(self.now, uid, &record.report);
-            self.reflect(uid);
+            self.reports.unschedulable(self.now, uid, &record.report);
+            self.sync_pod_to_cluster(uid);
         }
-        if let Some(before) = before.filter(|before| before.is_held) {
+        if let Some(before) = before.filter(|before| before.is_reserved) {
             self.wake_after_release(&before.place);
         }
     }
@@ -93,18 +93,18 @@ impl Engine {
     }
 
     /// Holds for a nominated Pod everything that it takes, all of it or nothing. `false`: there is not enough.
-    pub(crate) fn hold_nominated(&mut self, uid: &PodUid) -> bool {
+    pub(crate) fn reserve_nominated(&mut self, uid: &PodUid) -> bool {
         let Some(record) = self.pods.get(uid) else { return false };
         let Some(nomination) = record.nominated.as_deref() else { return false };
-        if nomination.is_held {
+        if nomination.is_reserved {
             return true;
         }
         let (pod, order) = (record.pod.clone(), record.order);
         let Some(granted) = self.granted_to(&pod) else { return false };
-        let place = Holding { node: nomination.place.node.clone(), granted };
+        let place = Reservation { node: nomination.place.node.clone(), granted };
         let mark = self.ledger.mark();
         self.ledger.nominate(order, &pod, &place);
-        if self.gate_of_nominee(order, &pod.spec).is_err() {
+        if self.pre_filter_nominated(order, &pod.spec).is_err() {
             self.ledger.rollback(mark);
             return false;
         }
@@ -112,7 +112,7 @@ impl Engine {
         self.question_nominees_of(&place);
         if let Some(nomination) = self.pods.get_mut(uid).and_then(|it| it.nominated.as_mut()) {
             nomination.place = place;
-            nomination.is_held = true;
+            nomination.is_reserved = true;
         }
         true
     }
@@ -129,7 +129,7 @@ impl Engine {
     /// A nomination that was read from the Pod. It counts for as long as one that is given now.
     pub(crate) fn nomination_read(&self, pod: &Pod) -> Option<Nomination> {
         let node = pod.nominated_node.clone()?;
-        let priority = pod.spec.shape.priority;
+        let priority = pod.spec.scheduling.priority;
         let is_announced = |other: &ClusterPod| {
             let record = self.pods.get(&other.uid).filter(|_| other.priority < priority);
             record.is_some_and(|it| it.pod.is_announced)
@@ -161,23 +161,23 @@ impl Engine {
         }
     }
 
-    /// Whether the Pod could start where it is nominated if its victims were gone, but for the one who is `spared`:
+    /// Whether the Pod could start where it is nominated if its victims were gone, but for the one that is `spared`:
     /// everything that it takes is still held, and the Node still takes it.
     pub(crate) fn nomination_helps(&self, record: &Record, spared: Option<&PodUid>) -> bool {
         let Some(nomination) = record.nominated.as_deref() else { return false };
         if !record.stage.is_waiting() || record.pod.spec.hold.is_some() {
             return false;
         }
-        let Ok(objects) = self.gate_of_nominee(record.order, &record.pod.spec) else {
+        let Ok(objects) = self.pre_filter_nominated(record.order, &record.pod.spec) else {
             return false;
         };
         let granted = nomination.place.granted.iter().map(|it| &it.uid);
-        if nomination.is_held && !granted.eq(objects.iter().map(|object| &object.uid)) {
+        if nomination.is_reserved && !granted.eq(objects.iter().map(|object| &object.uid)) {
             // Another object under the same name.
             return false;
         }
         let Some(node) = self.cluster.nodes.get(&nomination.place.node) else { return false };
-        let priority = record.pod.spec.shape.priority;
+        let priority = record.pod.spec.scheduling.priority;
         let is_leaving = |other: &&ClusterPod| {
             let is_sent_away = nomination.victims.contains(&other.uid) && other.priority < priority;
             let leaves = is_sent_away || is_victim(other, priority);
@@ -185,28 +185,28 @@ impl Engine {
         };
         let leaving: Vec<&ClusterPod> =
             self.cluster.pods_on(&nomination.place.node).filter(is_leaving).collect();
-        let (kind, rules) = (record.kind(), self.rules_of(&record.pod.spec.profile));
-        let asking = self.asking(&kind);
-        oracle::filter_without(rules, &self.cluster, &asking, node, &leaving).is_empty()
+        let (key, rules) = (record.park_key(), self.rules_of(&record.pod.spec.profile));
+        let to_place = self.pod_to_place(&key);
+        rules::filter_without(rules, &self.cluster, &to_place, node, &leaving).is_empty()
     }
 
     /// To be called after every change of the cluster. Pods that ask something of the Pods on other Nodes are asked
     /// about those when they are tried, and before each deletion.
-    pub(crate) fn question_nominees_on(&mut self, change: Change<'_>) {
+    pub(crate) fn question_nominees_on(&mut self, change: ClusterChange<'_>) {
         if self.nominations.due.is_empty() {
             return;
         }
         let questioned = &mut self.nominations.questioned;
         let mut on = |node: &NodeName| {
-            questioned.extend(self.cluster.promised(node).map(|pod| pod.uid.clone()));
+            questioned.extend(self.cluster.nominated(node).map(|pod| pod.uid.clone()));
         };
         match change {
-            Change::Node(node) => on(node),
-            Change::Pod { before, after } => {
+            ClusterChange::Node(node) => on(node),
+            ClusterChange::Pod { before, after } => {
                 let pods = [before, after].into_iter().flatten();
                 pods.flat_map(|pod| [&pod.node, &pod.nominated_node]).flatten().for_each(on);
             }
-            Change::Namespaces | Change::Selectors { .. } => {
+            ClusterChange::Namespaces | ClusterChange::Selectors { .. } => {
                 questioned.extend(self.nominations.due.iter().map(|(_, uid)| uid.clone()));
             }
         }
@@ -219,15 +219,15 @@ impl Engine {
     }
 
     /// Others have taken some of these objects.
-    pub(crate) fn question_nominees_of(&mut self, holding: &Holding) {
-        for granted in &holding.granted {
+    pub(crate) fn question_nominees_of(&mut self, reservation: &Reservation) {
+        for granted in &reservation.granted {
             let nominees = self.ledger.nominees(&granted.uid);
             let nominees = nominees.map(|(_, nominee)| nominee.holder.uid.clone());
             self.nominations.questioned.extend(nominees);
         }
     }
 
-    /// What this object promises, or to whom, may have changed.
+    /// What these objects promise, or to which namespaces, may have changed.
     pub(crate) fn question_nominees_for(&mut self, concerns: impl Fn(&ObjectRef) -> bool) {
         let nominated = self.nominations.due.iter().map(|(_, uid)| uid);
         let concerned = nominated.filter(|uid| {
@@ -258,7 +258,7 @@ impl Engine {
         }
     }
 
-    /// Its attempt to make room has failed: others come first, and it does not try the same again at once.
+    /// Its preemption has failed: it backs off, so that other Pods come first.
     pub(crate) fn step_back(&mut self, uid: &PodUid) {
         if let Some(record) = self.pods.get_mut(uid).filter(|it| it.stage.is_waiting()) {
             record.failures = record.failures.saturating_add(1);
@@ -266,7 +266,7 @@ impl Engine {
         }
     }
 
-    /// Whose victims have taken too long: others get what was held for it before it is tried again.
+    /// Ends nominations whose victims have taken too long: other Pods get what was reserved before the Pod is tried again.
     pub(crate) fn end_overdue_nominations(&mut self) {
         while let Some((until, uid)) = self.nominations.due.first().cloned() {
             if until > self.now {
@@ -282,14 +282,14 @@ impl Engine {
     pub(crate) fn restore_nomination(&mut self, record: &Record) {
         let Some(nomination) = record.nominated.as_deref() else { return };
         self.nominations.due.insert((nomination.until, record.pod.uid.clone()));
-        if nomination.is_held {
+        if nomination.is_reserved {
             self.ledger.nominate(record.order, &record.pod, &nomination.place);
             self.ledger.commit();
         }
     }
 }
 
-/// Whether it was sent away for the sake of a more important Pod.
+/// Whether it is a terminating victim of a Pod of this priority.
 fn is_victim(other: &ClusterPod, priority: i32) -> bool {
     other.priority < priority && other.deletion == Deletion::TerminatingByPreemption
 }

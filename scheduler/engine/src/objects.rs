@@ -1,4 +1,4 @@
-//! The objects that Pods reserve bandwidth of, whether their figures can be trusted, and the lines in
+//! The objects that Pods reserve bandwidth of, whether their figures can be trusted, and the queues in
 //! front of them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use model::{
     SECURITY_DOMAIN_LABEL,
 };
 
-use crate::line::Line;
+use crate::queue::BandwidthQueue;
 use crate::rejection::Cause;
 
 /// An object's status counts while its daemon's Lease, renewed every 5 s, is younger than this.
@@ -27,7 +27,7 @@ pub(crate) struct Objects {
     windows: BTreeSet<(Instant, ObjectRef)>,
     /// By name, not UID: Pods may wait for an object that does not exist yet.
     #[serde(with = "crate::written::pairs")]
-    lines: BTreeMap<ObjectRef, Line>,
+    queues: BTreeMap<ObjectRef, BandwidthQueue>,
     not_installed: BTreeSet<ObjectKind>,
     fresh_until: BTreeMap<ObjectKind, Instant>,
     /// AttestationPolicies, with the namespaces that each lets in.
@@ -37,9 +37,9 @@ pub(crate) struct Objects {
     domains: BTreeMap<Arc<str>, Arc<str>>,
 }
 
-/// What an object can promise to Pods, all together.
+/// The bandwidth that an object promises to all its Pods together.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Promise<'a> {
+pub(crate) struct FloorPromise<'a> {
     pub of: &'a Reservable,
     pub reservable: Amount,
 }
@@ -64,9 +64,9 @@ impl Objects {
         Some(before)
     }
 
-    /// The same knowledge with nobody in line.
-    pub fn without_lines(self) -> Self {
-        Self { lines: BTreeMap::new(), ..self }
+    /// The same objects with empty queues.
+    pub fn without_queues(self) -> Self {
+        Self { queues: BTreeMap::new(), ..self }
     }
 
     pub fn get(&self, object: &ObjectRef) -> Option<&Reservable> {
@@ -81,20 +81,24 @@ impl Objects {
         self.refs_by_uid.get(uid)
     }
 
-    pub fn with_lines(&self) -> Vec<ObjectRef> {
-        self.lines.keys().cloned().collect()
+    pub fn with_queues(&self) -> Vec<ObjectRef> {
+        self.queues.keys().cloned().collect()
     }
 
-    pub fn line(&self, object: &ObjectRef) -> Option<&Line> {
-        self.lines.get(object)
+    pub fn queue(&self, object: &ObjectRef) -> Option<&BandwidthQueue> {
+        self.queues.get(object)
     }
 
-    /// Changes the line; one that is empty afterwards is dropped.
-    pub fn with_line<R>(&mut self, object: &ObjectRef, change: impl FnOnce(&mut Line) -> R) -> R {
-        let line = self.lines.entry(object.clone()).or_default();
-        let result = change(line);
-        if line.is_empty() {
-            self.lines.remove(object);
+    /// Changes the queue; one that is empty afterwards is dropped.
+    pub fn with_queue<R>(
+        &mut self,
+        object: &ObjectRef,
+        change: impl FnOnce(&mut BandwidthQueue) -> R,
+    ) -> R {
+        let queue = self.queues.entry(object.clone()).or_default();
+        let result = change(queue);
+        if queue.is_empty() {
+            self.queues.remove(object);
         }
         result
     }
@@ -177,8 +181,8 @@ impl Objects {
             || self.domains.get(namespace) == Some(&object.security_domain)
     }
 
-    /// Who may use whose object: its own namespace always, others if an AttestationPolicy of the
-    /// owner lets them in.
+    /// Whether a namespace may use objects of another: always its own, others if an AttestationPolicy of the owner allows
+    /// it.
     pub fn may_use(&self, namespace: &str, owner: &str) -> bool {
         let of_owner = |policy: &ObjectKey| *policy.namespace == *owner;
         namespace == owner
@@ -192,8 +196,8 @@ impl Objects {
     /// What the object promises now, or why it promises nothing.
     ///
     /// It is the whole floor or nothing: what is measured above the floor is noise, and below it
-    /// the floor is not met for anybody.
-    pub fn promise(&self, object: &ObjectRef, now: Instant) -> Result<Promise<'_>, Cause> {
+    /// the floor is not met for any Pod.
+    pub fn promise(&self, object: &ObjectRef, now: Instant) -> Result<FloorPromise<'_>, Cause> {
         if self.not_installed.contains(&object.kind) {
             return Err(Cause::NotInstalled);
         }
@@ -210,7 +214,7 @@ impl Objects {
         if of.phase != Phase::Ready {
             return Err(Cause::NotReady);
         }
-        Ok(Promise { of, reservable: of.floor() })
+        Ok(FloorPromise { of, reservable: of.floor() })
     }
 }
 

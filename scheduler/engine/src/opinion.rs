@@ -1,14 +1,14 @@
-//! What the engine would do with a Pod that somebody else places.
+//! What the engine would do with a Pod that another scheduler places (shadow mode).
 
 use std::collections::BTreeSet;
 
 use model::{NodeName, PodSpec, PodUid};
 
 use crate::engine::Engine;
+use crate::evaluation::Evaluation;
 use crate::queue::{Order, ParkKey};
 use crate::record::Stage;
 use crate::rejection::Rejection;
-use crate::survey::Survey;
 
 /// A Pod that waits for another scheduler.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ pub enum Opinion {
     },
 }
 
-/// What is to be said of the Node that was chosen.
+/// The opinion on the Node that the other scheduler chose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeOpinion {
     Feasible { total: Option<i64> },
@@ -43,7 +43,7 @@ pub enum NodeOpinion {
 }
 
 impl Engine {
-    /// Changes nothing. To be asked before the engine is told what became of the Pod.
+    /// Changes nothing. To be called before the engine handles the event that shows what became of the Pod.
     pub fn opinion(
         &self,
         candidate: Candidate<'_>,
@@ -51,11 +51,11 @@ impl Engine {
     ) -> (Opinion, NodeOpinion) {
         let Candidate { uid, spec, nominated } = candidate;
         let nominated = nominated.map(|node| (node.clone(), uid.clone()));
-        let kind = ParkKey { nominated, ..ParkKey::of(spec) };
+        let key = ParkKey { nominated, ..ParkKey::of(spec) };
         let nodes_total = self.cluster.nodes.len();
-        let last = Order::new(spec.shape.priority, i64::MAX, u64::MAX);
-        let survey = self.survey(&kind);
-        let on_chosen = on_node(&survey, chosen);
+        let last = Order::new(spec.scheduling.priority, i64::MAX, u64::MAX);
+        let evaluation = self.evaluate(&key);
+        let on_chosen = on_node(&evaluation, chosen);
         let hold = |rejection: Rejection, by_nodes| Opinion::Hold {
             message: rejection.message(nodes_total),
             by_nodes,
@@ -63,17 +63,17 @@ impl Engine {
         if let Some(held) = &spec.hold {
             return (hold(Rejection::Pod(held.clone()), false), on_chosen);
         }
-        if let Err(object) = self.gate(last, spec) {
+        if let Err(object) = self.pre_filter(last, spec) {
             return (hold(Rejection::Object(object), false), on_chosen);
         }
-        let opinion = match survey {
-            Survey::Feasible(placement) => {
+        let opinion = match evaluation {
+            Evaluation::Feasible(placement) => {
                 let total = placement.scores.values().map(|score| score.total).max();
                 let feasible = placement.feasible.len();
                 Opinion::Place { best: placement.best, total, feasible }
             }
-            Survey::Rejected { rejected, .. } => hold(Rejection::Nodes(rejected), true),
-            Survey::Failed(why) => hold(Rejection::Failed(why), true),
+            Evaluation::Rejected { rejected, .. } => hold(Rejection::Nodes(rejected), true),
+            Evaluation::Failed(why) => hold(Rejection::Failed(why), true),
         };
         (opinion, on_chosen)
     }
@@ -84,16 +84,16 @@ impl Engine {
     }
 }
 
-fn on_node(survey: &Survey, chosen: Option<&NodeName>) -> NodeOpinion {
+fn on_node(evaluation: &Evaluation, chosen: Option<&NodeName>) -> NodeOpinion {
     let Some(node) = chosen else { return NodeOpinion::Unknown };
-    let rejected = match survey {
-        Survey::Feasible(placement) if placement.feasible.contains(node) => {
+    let rejected = match evaluation {
+        Evaluation::Feasible(placement) if placement.feasible.contains(node) => {
             let total = placement.scores.get(node).map(|score| score.total);
             return NodeOpinion::Feasible { total };
         }
-        Survey::Feasible(placement) => placement.rejected.get(node),
-        Survey::Rejected { nodes, .. } => nodes.get(node),
-        Survey::Failed(_) => None,
+        Evaluation::Feasible(placement) => placement.rejected.get(node),
+        Evaluation::Rejected { nodes, .. } => nodes.get(node),
+        Evaluation::Failed(_) => None,
     };
     match rejected {
         Some(reasons) => {

@@ -1,4 +1,4 @@
-//! Making room for a Pod that fits nowhere: a promise to it, and two steps for each who must go.
+//! Preemption: a nomination for a Pod that fits on no Node, and the eviction of its victims in two steps.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -12,26 +12,25 @@ use crate::engine::Engine;
 use crate::event::EvictionStep;
 use crate::nomination::Nomination;
 use crate::record::{Record, Stage};
-use crate::wake::Change;
+use crate::wake::ClusterChange;
 
-/// A promise that another scheduler made counts for this long: one that it forgot must not keep
-/// room for ever.
+/// A nomination by another scheduler counts for this long: one that it never withdraws must not block a Node for ever.
 const FOREIGN_NOMINATION_FOR: Duration = Duration::from_mins(5);
 
 /// A deletion is tried this often. It is asked for anew each time, because what it is for may have changed.
 const DELETIONS_MAX: u32 = 3;
-/// A victim that stays is told so; what could not be written is written again after this time …
+/// The announcement of a victim that stays is withdrawn; a write that failed is retried after this time …
 const WITHDRAW_AGAIN_AFTER: Duration = Duration::from_secs(30);
 /// … and this often, some minutes altogether.
 const WITHDRAWALS_MAX: u32 = 10;
 
-/// Victims on their way out.
+/// Evictions in progress.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Evictions {
     open: BTreeMap<PodUid, Open>,
     /// Those with a step to be handed out.
     next: VecDeque<PodUid>,
-    /// Those that are told again later that they stay.
+    /// Withdrawals that are retried later.
     later: BTreeSet<(Instant, PodUid)>,
 }
 
@@ -93,25 +92,25 @@ impl Evictions {
     }
 }
 
-/// Pods of other schedulers that were promised a Node: which, and until when that counts.
+/// Nominated Pods of other schedulers: the Node of each, and until when that counts.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ForeignNominations {
-    promised: BTreeMap<PodUid, (NodeName, Instant)>,
+    nominated: BTreeMap<PodUid, (NodeName, Instant)>,
 }
 
 impl ForeignNominations {
-    /// When the next promise that still counts ends.
+    /// When the next nomination that still counts ends.
     pub fn next_due(&self, now: Instant) -> Option<Instant> {
-        self.promised.values().map(|(_, until)| *until).filter(|until| *until > now).min()
+        self.nominated.values().map(|(_, until)| *until).filter(|until| *until > now).min()
     }
 }
 
 impl Engine {
-    /// Promises the Pod the Node and everything else that it takes there, and sends the victims on their way.
+    /// Nominates the Pod for the Node, and begins the eviction of the victims.
     pub(crate) fn nominate(&mut self, preemptor: &PodUid, clearing: Clearing) {
         let Clearing { node, victims } = clearing;
         let Some(record) = self.pods.get(preemptor) else { return };
-        let (key, priority) = (record.pod.key.clone(), record.pod.spec.shape.priority);
+        let (key, priority) = (record.pod.key.clone(), record.pod.spec.scheduling.priority);
         self.stats.preemptions += 1;
         self.stats.preemption_victims += victims.len() as u64;
         for uid in &victims {
@@ -136,26 +135,26 @@ impl Engine {
                 self.set_nomination(preemptor, Some(new));
             }
         }
-        self.withdraw_lesser_promises(&node, priority);
+        self.withdraw_lesser_nominations(&node, priority);
     }
 
-    /// Who is less important and was promised the same Node has to look for another.
-    fn withdraw_lesser_promises(&mut self, node: &NodeName, priority: i32) {
-        let promised = self.cluster.promised(node).filter(|pod| pod.priority < priority);
-        // Those of other schedulers are not ours to withdraw.
-        let lesser = promised.filter(|pod| self.pods.contains_key(&pod.uid));
+    /// Withdraws the nominations of less important Pods for the same Node.
+    fn withdraw_lesser_nominations(&mut self, node: &NodeName, priority: i32) {
+        let nominated = self.cluster.nominated(node).filter(|pod| pod.priority < priority);
+        // Nominations by other schedulers are not withdrawn here.
+        let lesser = nominated.filter(|pod| self.pods.contains_key(&pod.uid));
         let lesser: Vec<PodUid> = lesser.map(|pod| pod.uid.clone()).collect();
         for uid in lesser {
             self.withdraw_nomination(&uid);
         }
     }
 
-    /// Another may have led meanwhile: what was promised is what the Pods say, as far as it can still be held. Who was
-    /// told to go and is not needed for that is told that it stays.
+    /// Another replica may have led meanwhile: nominations are read from the Pods, as far as they can still be reserved.
+    /// The announcement of a victim that none of them needs is withdrawn.
     pub(crate) fn term_began(&mut self) {
         self.evictions = Evictions::default();
         self.take_over_announced();
-        self.uses.tell_anew(self.objects.refs());
+        self.uses.report_anew(self.objects.refs());
         let all = self.pods.sorted().into_iter();
         let mut waiting: Vec<_> = all.filter(|(_, record)| record.stage.is_waiting()).collect();
         waiting.sort_by_key(|(_, record)| record.order);
@@ -169,7 +168,7 @@ impl Engine {
         }
         for (uid, nomination) in read {
             self.set_nomination(&uid, nomination);
-            if !self.hold_nominated(&uid) {
+            if !self.reserve_nominated(&uid) {
                 self.set_nomination(&uid, None);
             }
             if self.stage_of(&uid) == Some(&Stage::Parked) {
@@ -178,17 +177,17 @@ impl Engine {
         }
     }
 
-    /// Begun as a withdrawal: when it is handed out, whoever is still wanted is told once more to go instead.
+    /// Begun as withdrawals: a victim that is still needed when its step is handed out is announced again instead.
     fn take_over_announced(&mut self) {
         for (uid, record) in self.pods.sorted() {
-            let holding = record.holding.as_ref().filter(|_| record.pod.is_announced);
-            let Some(holding) = holding else { continue };
+            let reservation = record.reservation.as_ref().filter(|_| record.pod.is_announced);
+            let Some(reservation) = reservation else { continue };
             self.evictions.begin(Eviction {
                 victim: record.pod.key.clone(),
                 uid: uid.clone(),
                 step: EvictionStep::Withdraw,
-                node: holding.node.clone(),
-                // For whom it was to go is not known any more.
+                node: reservation.node.clone(),
+                // The preemptor is not known any more.
                 preemptor: record.pod.key.clone(),
                 preemptor_uid: uid.clone(),
             });
@@ -217,7 +216,7 @@ impl Engine {
                 }
                 (Some(preemptor), step) => {
                     if step == EvictionStep::Withdraw {
-                        // It is wanted again. Whether it knows is not certain: it is told once more.
+                        // It is needed again, and the announcement may have been withdrawn: it is announced once more.
                         eviction.step = EvictionStep::Announce;
                     }
                     (eviction.preemptor, eviction.preemptor_uid) = preemptor;
@@ -233,7 +232,7 @@ impl Engine {
     fn is_there(&self, eviction: &Eviction) -> bool {
         self.pods.get(&eviction.uid).is_some_and(|record| {
             record.stage == Stage::Bound
-                && record.holding.as_ref().is_some_and(|it| it.node == eviction.node)
+                && record.reservation.as_ref().is_some_and(|it| it.node == eviction.node)
                 && record.pod.deletion == Deletion::None
         })
     }
@@ -251,7 +250,7 @@ impl Engine {
         records.find(wants).map(|record| (record.pod.key.clone(), record.pod.uid.clone()))
     }
 
-    /// Nobody who is nominated on the Node counts on its leaving any more.
+    /// No nomination for the Node counts on this victim any more.
     fn spare(&mut self, victim: &PodUid, node: &NodeName) {
         for uid in self.nominees_that_want(victim, node) {
             if let Some(nomination) = self.pods.get_mut(&uid).and_then(|it| it.nominated.as_mut()) {
@@ -261,12 +260,12 @@ impl Engine {
     }
 
     fn nominees_that_want(&self, victim: &PodUid, node: &NodeName) -> Vec<PodUid> {
-        let promised = self.cluster.promised(node).map(|pod| &pod.uid);
+        let nominated = self.cluster.nominated(node).map(|pod| &pod.uid);
         let wants = |uid: &&PodUid| {
             let nomination = self.pods.get(uid).and_then(|record| record.nominated.as_deref());
             nomination.is_some_and(|it| it.victims.contains(victim))
         };
-        promised.filter(wants).cloned().collect()
+        nominated.filter(wants).cloned().collect()
     }
 
     pub(crate) fn eviction_step_done(&mut self, victim: &PodUid, step: EvictionStep) {
@@ -298,7 +297,7 @@ impl Engine {
         }
     }
 
-    /// The victim stays: it is told so if it may have been told that it goes, and no nomination counts on it.
+    /// The victim stays: a possible announcement is withdrawn, and no nomination counts on it any more.
     pub(crate) fn eviction_failed(&mut self, victim: &PodUid) {
         let Some(open) = self.evictions.open.remove(victim) else { return };
         let Open { eviction, tries, .. } = open;
@@ -329,36 +328,39 @@ impl Engine {
         self.placing.budget_changed(before.as_ref(), None);
     }
 
-    /// A Pod that another scheduler has to place. It counts by the Node that it was promised.
+    /// A Pod of another scheduler. It counts by its nominated Node.
     pub(crate) fn foreign_seen(&mut self, pod: &Pod) {
         let Some(node) = pod.nominated_node.clone() else {
             self.foreign_gone(&pod.uid);
             return;
         };
         let new = (node.clone(), self.now + FOREIGN_NOMINATION_FOR);
-        let promise = self.foreign.promised.entry(pod.uid.clone()).or_insert(new.clone());
-        if promise.0 != node {
-            *promise = new;
+        let nomination = self.foreign.nominated.entry(pod.uid.clone()).or_insert(new.clone());
+        if nomination.0 != node {
+            *nomination = new;
         }
-        if promise.1 <= self.now {
+        if nomination.1 <= self.now {
             return;
         }
-        let mut promised = ClusterPod::new(pod.key.clone(), pod.uid.clone());
-        promised.nominated_node = Some(node);
-        promised.shape = pod.spec.shape.clone();
-        let before = self.cluster.insert_pod(promised.clone());
-        self.cluster_changed(Change::Pod { before: before.as_deref(), after: Some(&promised) });
+        let mut nominated = ClusterPod::new(pod.key.clone(), pod.uid.clone());
+        nominated.nominated_node = Some(node);
+        nominated.scheduling = pod.spec.scheduling.clone();
+        let before = self.cluster.insert_pod(nominated.clone());
+        self.cluster_changed(ClusterChange::Pod {
+            before: before.as_deref(),
+            after: Some(&nominated),
+        });
     }
 
     pub(crate) fn foreign_gone(&mut self, uid: &PodUid) {
-        if self.foreign.promised.remove(uid).is_some() {
+        if self.foreign.nominated.remove(uid).is_some() {
             self.withdraw_foreign(uid);
         }
     }
 
     pub(crate) fn age_foreign(&mut self) {
-        let promised = self.foreign.promised.iter();
-        let aged = promised.filter(|(uid, (_, until))| {
+        let nominated = self.foreign.nominated.iter();
+        let aged = nominated.filter(|(uid, (_, until))| {
             *until <= self.now && self.cluster.pods().contains_key(*uid)
         });
         let aged: Vec<PodUid> = aged.map(|(uid, _)| uid.clone()).collect();
@@ -369,12 +371,12 @@ impl Engine {
 
     fn withdraw_foreign(&mut self, uid: &PodUid) {
         if let Some(gone) = self.cluster.remove_pod(uid) {
-            self.cluster_changed(Change::Pod { before: Some(&gone), after: None });
+            self.cluster_changed(ClusterChange::Pod { before: Some(&gone), after: None });
         }
     }
 }
 
-/// A Node that is to be cleared, and who must go.
+/// A Node to make room on, and the victims.
 pub(crate) struct Clearing {
     pub node: NodeName,
     pub victims: Vec<PodUid>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use model::{FailurePolicy, PodUid};
-use oracle::Rules;
+use rules::Rules;
 
 use crate::engine::{Engine, EngineConfig};
 use crate::record::{Record, Stage};
@@ -56,14 +56,13 @@ impl Engine {
         &self.config.profiles.of(profile).rules
     }
 
-    /// Whoever was rejected by the old settings is tried by the new ones. What is bound stays: settings
-    /// send nobody away.
+    /// Pods that the old settings rejected are tried with the new ones. Bound Pods stay: new settings evict none.
     pub(crate) fn reconfigured(&mut self, config: EngineConfig) {
         let seed = self.config.seed;
         self.config = EngineConfig { seed, ..config };
         self.placing.reconfigured(self.config.cache);
         let was_rejected = |record: &Record| {
-            matches!(record.stage, Stage::Parked | Stage::InLine(_) | Stage::Aside(_))
+            matches!(record.stage, Stage::Parked | Stage::InQueue(_) | Stage::Blocked(_))
         };
         let rejected = self.pods.sorted().into_iter().filter(|(_, record)| was_rejected(record));
         let rejected: Vec<PodUid> = rejected.map(|(uid, _)| uid.clone()).collect();

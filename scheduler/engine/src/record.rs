@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use model::{ClusterPod, Instant, NodeName, ObjectRef, Pod};
 
-use crate::ledger::Holding;
+use crate::ledger::Reservation;
 use crate::nomination::Nomination;
 use crate::queue::{Order, ParkKey};
+use crate::queue_metrics::AttemptHistory;
 use crate::rejection::Rejection;
 use crate::reports::ReportState;
-use crate::tally::Tries;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
@@ -19,12 +19,12 @@ pub(crate) struct Record {
     pub order: Order,
     pub stage: Stage,
     /// What the ledger counts for it, while bound or being bound.
-    pub holding: Option<Holding>,
+    pub reservation: Option<Reservation>,
     /// Failed attempts in a row, on node rules or errors.
     pub failures: u32,
     pub not_before: Instant,
     pub first_seen: Instant,
-    /// The Node that it was promised, with everything that it takes there.
+    /// Its nominated Node, with everything that it takes there.
     pub nominated: Option<Box<Nomination>>,
     /// Where it is parked. What is parked there says so, too.
     #[serde(skip)]
@@ -33,7 +33,7 @@ pub(crate) struct Record {
     pub woken_as: Option<Box<ParkKey>>,
     pub rejection: Option<Box<Rejection>>,
     pub report: ReportState,
-    pub tries: Tries,
+    pub attempts: AttemptHistory,
     /// Memory for what others will see of it, while it waits: nothing is to be allocated when it is placed.
     #[serde(skip)]
     pub prepared: Option<Arc<ClusterPod>>,
@@ -50,7 +50,7 @@ impl Record {
             nominated_node: None,
             started_at_unix_s: *started_at_unix_s,
             deletion: *deletion,
-            shape: spec.shape.clone(),
+            scheduling: spec.scheduling.clone(),
             reach: Vec::new(),
         }));
     }
@@ -67,17 +67,17 @@ impl Record {
     }
 
     /// What kind of Pod it is to the Nodes.
-    pub fn kind(&self) -> ParkKey {
+    pub fn park_key(&self) -> ParkKey {
         let nominated = self.nominated_node().map(|node| (node.clone(), self.pod.uid.clone()));
         ParkKey { nominated, ..ParkKey::of(&self.pod.spec) }
     }
 
-    /// The Node that it was promised.
+    /// Its nominated Node.
     pub fn nominated_node(&self) -> Option<&NodeName> {
         self.nominated.as_ref().map(|nomination| &nomination.place.node)
     }
 
-    /// The Pod as others have to reckon with it: on a Node, or with the promise of one.
+    /// The Pod as others have to reckon with it: on a Node, or nominated for one.
     pub fn in_cluster(&self) -> Option<ClusterPod> {
         let (node, nominated) = self.place()?;
         Some(ClusterPod {
@@ -87,19 +87,19 @@ impl Record {
             nominated_node: nominated.cloned(),
             started_at_unix_s: self.pod.started_at_unix_s,
             deletion: self.pod.deletion,
-            shape: self.pod.spec.shape.clone(),
+            scheduling: self.pod.spec.scheduling.clone(),
             reach: Vec::new(),
         })
     }
 
     /// The Node that it is on; nothing if there is none.
     pub fn node_name(&self) -> &str {
-        self.holding.as_ref().map_or("", |holding| holding.node.as_str())
+        self.reservation.as_ref().map_or("", |reservation| reservation.node.as_str())
     }
 
     /// The Node that it is on, or else the one that it waits for.
     fn place(&self) -> Option<(Option<&NodeName>, Option<&NodeName>)> {
-        let node = self.holding.as_ref().map(|holding| &holding.node);
+        let node = self.reservation.as_ref().map(|reservation| &reservation.node);
         let nominated = self.nominated_node().filter(|_| node.is_none() && self.stage.is_waiting());
         (node.is_some() || nominated.is_some()).then_some((node, nominated))
     }
@@ -116,7 +116,7 @@ impl Record {
             nominated_node,
             started_at_unix_s,
             deletion,
-            shape,
+            scheduling,
             reach,
         } = shown;
         *key == self.pod.key
@@ -125,7 +125,7 @@ impl Record {
             && nominated_node.as_ref() == nominated
             && *started_at_unix_s == self.pod.started_at_unix_s
             && *deletion == self.pod.deletion
-            && *shape == self.pod.spec.shape
+            && *scheduling == self.pod.spec.scheduling
             && reach.is_empty()
     }
 }
@@ -133,8 +133,8 @@ impl Record {
 /// Where the Pod is. It is in exactly one place, and only `Engine::move_to` changes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Stage {
-    /// Not to be placed now: gated or being deleted.
-    Resting,
+    /// Kept out of the queues, as kube-scheduler's PreEnqueue does: it has scheduling gates, or is being deleted.
+    Gated,
     /// It has run to its end and uses nothing.
     Finished,
     /// In the active queue.
@@ -142,12 +142,12 @@ pub(crate) enum Stage {
     Backoff,
     /// Fits on no Node.
     Parked,
-    /// In the line of this object.
-    InLine(Box<ObjectRef>),
-    /// Beside the line of this object: more bandwidth does not help it.
-    Aside(Box<ObjectRef>),
-    /// Only a change of the Pod helps.
-    Held,
+    /// In the queue of this object.
+    InQueue(Box<ObjectRef>),
+    /// Blocked on this object for a reason that more bandwidth does not help.
+    Blocked(Box<ObjectRef>),
+    /// On hold: only a change of the Pod itself helps.
+    OnHold,
     /// Its turn has come, but a report on it is being written: the version on which it would be
     /// bound is about to change.
     Reporting,
@@ -155,7 +155,7 @@ pub(crate) enum Stage {
     Throttled,
     /// The Binding is on its way.
     Binding {
-        outcome_unclear: bool,
+        is_unclear: bool,
     },
     Bound,
 }
@@ -163,19 +163,19 @@ pub(crate) enum Stage {
 impl Stage {
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Resting => "gated",
+            Self::Gated => "gated",
             Self::Finished => "finished",
             Self::Active | Self::Reporting | Self::Throttled => "active",
             Self::Backoff => "backoff",
-            Self::Parked | Self::InLine(_) | Self::Aside(_) | Self::Held => "unschedulable",
-            Self::Binding { outcome_unclear: false } => "binding",
-            Self::Binding { outcome_unclear: true } => "binding, outcome unclear",
+            Self::Parked | Self::InQueue(_) | Self::Blocked(_) | Self::OnHold => "unschedulable",
+            Self::Binding { is_unclear: false } => "binding",
+            Self::Binding { is_unclear: true } => "binding, outcome unclear",
             Self::Bound => "bound",
         }
     }
 
     /// Whether the Pod waits to be placed.
     pub fn is_waiting(&self) -> bool {
-        !matches!(self, Self::Resting | Self::Finished | Self::Binding { .. } | Self::Bound)
+        !matches!(self, Self::Gated | Self::Finished | Self::Binding { .. } | Self::Bound)
     }
 }

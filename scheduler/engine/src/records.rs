@@ -8,22 +8,21 @@ use model::{ObjectKey, PodUid};
 
 use crate::record::Record;
 
-/// The place of a record.
-type Place = u32;
+/// The index of a record.
+type RecordIndex = u32;
 
-/// Looked up by a hash, which is quicker than by order when there are many. The tables hold places only: what they are
-/// looked up by stands in the records. Whoever walks over all of them in a way that could show asks for
-/// [`Self::sorted`].
+/// Looked up by a hash, which is quicker than by order when there are many. The tables hold indexes only: the keys
+/// are in the records. A walk whose order could become visible uses [`Self::sorted`].
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     places: Vec<Option<Box<Record>>>,
-    free: Vec<Place>,
-    by_uid: HashTable<Place>,
-    by_key: HashTable<Place>,
+    free: Vec<RecordIndex>,
+    by_uid: HashTable<RecordIndex>,
+    by_key: HashTable<RecordIndex>,
     hasher: FixedState,
-    /// Who was last looked up to be changed: most often it is the same again. Kept by its very UID, so that nothing
-    /// else can come to lie in the same memory.
-    last: Option<(PodUid, Place)>,
+    /// The last lookup by `get_mut`: most often the next is the same. It keeps the UID itself, so that no other can be
+    /// allocated at the same address.
+    last: Option<(PodUid, RecordIndex)>,
 }
 
 impl Records {
@@ -41,7 +40,8 @@ impl Records {
 
     /// The Pod that bears this name now.
     pub fn named(&self, key: &ObjectKey) -> Option<&Record> {
-        let is_it = |place: &Place| at(&self.places, *place).is_some_and(|it| it.pod.key == *key);
+        let is_it =
+            |place: &RecordIndex| at(&self.places, *place).is_some_and(|it| it.pod.key == *key);
         let place = self.by_key.find(self.hasher.hash_one(key), is_it)?;
         at(&self.places, *place)
     }
@@ -56,12 +56,14 @@ impl Records {
         let (uid, key) = (hasher.hash_one(&record.pod.uid), hasher.hash_one(&record.pod.key));
         let place = free.pop().unwrap_or_else(|| {
             places.push(None);
-            Place::try_from(places.len() - 1).expect("a cluster has fewer than 2^32 Pods")
+            RecordIndex::try_from(places.len() - 1).expect("a cluster has fewer than 2^32 Pods")
         });
         places[place as usize] = Some(Box::new(record));
-        let hash = |place: &Place| at(places, *place).map_or(0, |it| hasher.hash_one(&it.pod.uid));
+        let hash =
+            |place: &RecordIndex| at(places, *place).map_or(0, |it| hasher.hash_one(&it.pod.uid));
         by_uid.insert_unique(uid, place, hash);
-        let hash = |place: &Place| at(places, *place).map_or(0, |it| hasher.hash_one(&it.pod.key));
+        let hash =
+            |place: &RecordIndex| at(places, *place).map_or(0, |it| hasher.hash_one(&it.pod.key));
         by_key.insert_unique(key, place, hash);
     }
 
@@ -104,16 +106,17 @@ impl Records {
         all
     }
 
-    fn place_of(&self, uid: &PodUid) -> Option<Place> {
+    fn place_of(&self, uid: &PodUid) -> Option<RecordIndex> {
         if let Some((_, place)) = self.last.as_ref().filter(|(last, _)| last.is_same(uid)) {
             return Some(*place);
         }
-        let is_it = |place: &Place| at(&self.places, *place).is_some_and(|it| it.pod.uid == *uid);
+        let is_it =
+            |place: &RecordIndex| at(&self.places, *place).is_some_and(|it| it.pod.uid == *uid);
         self.by_uid.find(self.hasher.hash_one(uid), is_it).copied()
     }
 }
 
-fn at(places: &[Option<Box<Record>>], place: Place) -> Option<&Record> {
+fn at(places: &[Option<Box<Record>>], place: RecordIndex) -> Option<&Record> {
     places.get(place as usize)?.as_deref()
 }
 

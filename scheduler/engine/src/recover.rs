@@ -11,8 +11,8 @@ impl Engine {
     /// Rebuilds the engine after a panic inside `poll`, with the Pod that was being tried set
     /// aside until it changes. Returns that Pod.
     ///
-    /// What was observed (Nodes, Pods, Corridors) and what is promised (holdings of bound and
-    /// binding Pods) is kept; queues, lines and sums, which the panic may have left half
+    /// What was observed (Nodes, Pods, Corridors) and what is reserved (for bound and
+    /// binding Pods) is kept; queues and sums, which the panic may have left half
     /// changed, are derived again.
     pub fn recover(&mut self) -> Option<PodUid> {
         let mut fresh = Self::new(self.config.clone());
@@ -26,7 +26,7 @@ impl Engine {
         }
         self.placing =
             Placing::of(&self.cluster, before.placing.seats().to_vec(), self.config.cache);
-        self.closed = before.closed;
+        self.excluded = before.excluded;
         self.device_classes = before.device_classes;
         self.throttle = before.throttle.without_pods();
         self.evictions = before.evictions;
@@ -36,7 +36,7 @@ impl Engine {
         self.rng = before.rng;
         self.pods_seen = before.pods_seen;
         self.fresh = before.fresh;
-        self.objects = before.objects.without_lines();
+        self.objects = before.objects.without_queues();
         self.stats.attempts_scheduled = before.stats.attempts_scheduled;
         self.stats.attempts_unschedulable = before.stats.attempts_unschedulable;
         self.stats.attempts_error = before.stats.attempts_error + 1;
@@ -44,7 +44,7 @@ impl Engine {
         self.stats.preemptions = before.stats.preemptions;
         self.stats.preemption_victims = before.stats.preemption_victims;
         self.stats.woken_by_sweep = before.stats.woken_by_sweep;
-        self.tally = before.tally;
+        self.queue_metrics = before.queue_metrics;
         self.reports = before.reports.only_scheduled();
         self.uses = before.uses;
         let culprit = before.trying;
@@ -53,34 +53,34 @@ impl Engine {
             let is_culprit = culprit.as_ref() == Some(&uid);
             if is_culprit {
                 // Whatever it took was never handed out.
-                record.holding = None;
+                record.reservation = None;
                 record.nominated = None;
             }
             let to = match record.stage {
-                _ if is_culprit => Stage::Held,
-                Stage::Binding { .. } | Stage::Bound | Stage::Resting | Stage::Finished => {
+                _ if is_culprit => Stage::OnHold,
+                Stage::Binding { .. } | Stage::Bound | Stage::Gated | Stage::Finished => {
                     record.stage.clone()
                 }
                 _ => Stage::Active,
             };
-            if let Some(holding) = &record.holding {
-                self.ledger.take(&record.pod, holding);
+            if let Some(reservation) = &record.reservation {
+                self.ledger.take(&record.pod, reservation);
                 self.ledger.commit();
             }
             self.restore_nomination(&record);
-            record.stage = Stage::Resting;
+            record.stage = Stage::Gated;
             (record.parked_as, record.woken_as) = (None, None);
             *self.stats.of_stage(&record.stage) += 1;
             self.pods.insert(record);
             self.move_to(&uid, to);
-            self.reflect(&uid);
+            self.sync_pod_to_cluster(&uid);
         }
         let culprit = culprit?;
         self.stats.quarantined += 1;
         let record = self.pods.get_mut(&culprit)?;
         record.rejection = Some(Box::new(Rejection::Quarantined));
-        self.tally.tried(self.now, record);
-        self.reports.held(self.now, &culprit, &record.report);
+        self.queue_metrics.tried(self.now, record);
+        self.reports.unschedulable(self.now, &culprit, &record.report);
         Some(culprit)
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use model::{Amount, FailurePolicy, Hold, NodeName, NotReady, ObjectKey, ObjectRef, Phase};
-use oracle::Reason;
+use rules::Reason;
 
 pub use crate::nodes_rejection::{NodesRejection, ReasonCount};
 
@@ -24,7 +24,7 @@ pub enum Rejection {
     Failed(String),
     /// A Node was found, but the API server did not bind the Pod to it.
     Binding(BindingRejection),
-    /// Our own code failed on this Pod; the others go on without it.
+    /// The scheduler itself failed on this Pod; the others go on without it.
     Quarantined,
 }
 
@@ -90,13 +90,13 @@ impl Rejection {
         }
     }
 
-    /// The same, with what is to be said of Nodes that are closed: to the rules these have no place left.
-    pub(crate) fn told(&self, nodes_total: usize, closed: Option<&str>) -> String {
+    /// The same, with a note on excluded Nodes: to the rules these are full.
+    pub(crate) fn message_with(&self, nodes_total: usize, excluded: Option<&str>) -> String {
         let message = self.message(nodes_total);
         let is_full = |count: &ReasonCount| count.reason == Reason::TooManyPods;
-        match (self, closed) {
-            (Self::Nodes(nodes), Some(closed)) if nodes.reasons.values().any(is_full) => {
-                format!("{message} {closed}")
+        match (self, excluded) {
+            (Self::Nodes(nodes), Some(excluded)) if nodes.reasons.values().any(is_full) => {
+                format!("{message} {excluded}")
             }
             _ => message,
         }
@@ -135,7 +135,7 @@ pub enum Class {
 
 /// The reason of a condition `Ready` when less is measured than the floor.
 const BELOW_FLOOR: &str = "BelowFloor";
-/// Its reason when there is no daemon: nobody is silent then.
+/// Its reason when no daemon is configured: then none is silent.
 const BACKEND_NOT_CONFIGURED: &str = "BackendNotConfigured";
 
 /// Whether what an object says of itself is why it promises nothing.
@@ -183,7 +183,7 @@ pub enum Cause {
     BelowFloor,
     MoreThanFloor,
     Short,
-    /// It is not shareable, and somebody has it.
+    /// It is not shareable, and in use.
     InUse {
         by: ObjectKey,
     },
@@ -191,7 +191,7 @@ pub enum Cause {
         head: ObjectKey,
         times_passed: u32,
     },
-    /// There would be enough, were it not held for a Pod whose victims are leaving a Node.
+    /// There would be enough, were it not reserved for a nominated Pod whose victims are terminating.
     HeldForNominated {
         pod: ObjectKey,
     },
@@ -269,7 +269,7 @@ impl ObjectRejection {
     }
 
     /// Why the object is not Ready, unless it is that less is measured than its floor: then the figures say more.
-    fn told_by_object(&self) -> Option<&NotReady> {
+    fn reported_by_object(&self) -> Option<&NotReady> {
         let is_below = self.cause == Cause::BelowFloor;
         let not_ready = self.not_ready.as_ref()?;
         (!is_below || &*not_ready.reason != BELOW_FLOOR).then_some(not_ready)
@@ -323,7 +323,7 @@ impl ObjectRejection {
             _ => f.write_str(": ")?,
         }
         self.write_figures(f)?;
-        if let Some(NotReady { reason, message }) = self.told_by_object() {
+        if let Some(NotReady { reason, message }) = self.reported_by_object() {
             return match &**message {
                 "" => write!(f, ", {reason}"),
                 message => write!(f, ", {reason}: {}", message.trim_end_matches('.')),

@@ -1,4 +1,4 @@
-//! When a person is told, and when not again.
+//! The queue of reports, and how often a report on one Pod may be written.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -10,7 +10,7 @@ use model::{Instant, NodeName, ObjectRef, PodUid};
 use priority_queue::PriorityQueue;
 
 use crate::decision::Report;
-use crate::line::Place;
+use crate::queue::QueuePosition;
 use crate::rejection::Class;
 
 /// For one Pod: the first write at once, then this many more at once …
@@ -20,10 +20,10 @@ const WRITE_INTERVAL: Duration = Duration::from_secs(30);
 /// Half a kilobyte each: some minutes of binding at full speed, until the API server has time for Events.
 const EVENTS_WAITING_MAX: usize = 100_000;
 
-/// A report on a namespace that cannot be told anything now is looked at again after this long.
+/// A report to a namespace whose writes are overdue is retried after this long.
 const PUT_OFF: Duration = Duration::from_secs(5);
 
-/// Events about bound Pods wait behind Bindings. What is too many is counted, and never told.
+/// Events about bound Pods wait behind Bindings. Those above the limit are counted and dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventQueue {
     pub waiting_max: usize,
@@ -38,7 +38,7 @@ impl Default for EventQueue {
 /// What was written about one Pod.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ReportState {
-    /// Why it waits, and what it was promised.
+    /// Why it waits, and its nominated Node.
     pub written: Option<Box<(Class, Option<NodeName>)>>,
     /// Being written now: the next one waits for its outcome.
     pub in_flight: bool,
@@ -70,21 +70,21 @@ impl ReportState {
     }
 }
 
-/// Reports on their way out. A held Pod is queued by name only: what is told is its state
-/// when the report leaves, so a queue of any age says nothing false.
+/// Reports to be written. An unschedulable Pod is queued by UID only: the report is made from its state when it is
+/// written, so it is never stale.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Reports {
     scheduled: VecDeque<Report>,
     /// With when they are looked at again. No later one is due before an earlier one.
     scheduled_later: VecDeque<(Instant, Report)>,
-    held: VecDeque<PodUid>,
+    unschedulable: VecDeque<PodUid>,
     #[serde(skip)]
-    held_members: BTreeSet<PodUid>,
-    /// Objects whose whole line may have something new to be told, and how far that has come. A
-    /// long line is walked in small steps, behind everything urgent.
+    unschedulable_members: BTreeSet<PodUid>,
+    /// Objects whose waiting Pods may all need a new report, and how far the walk has come. A long queue is walked in
+    /// small steps, behind everything urgent.
     #[serde(with = "crate::written::pairs")]
-    lines: BTreeMap<ObjectRef, Walk>,
-    /// Those who are due at the same time, by their names: no two runs differ.
+    queues: BTreeMap<ObjectRef, Walk>,
+    /// Ordered by UID among those due at the same time: no two runs differ.
     #[serde(with = "crate::written::due")]
     later: PriorityQueue<PodUid, Reverse<(Instant, PodUid)>>,
     pub dropped: u64,
@@ -93,32 +93,32 @@ pub(crate) struct Reports {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Walk {
-    after: Option<Place>,
+    after: Option<QueuePosition>,
     /// It changed again meanwhile: once more from the start, but not before the end was reached,
-    /// or a flapping object would keep the last in its line from ever being told.
+    /// or a flapping object would keep the last in its queue from ever being reported.
     again: bool,
 }
 
 impl Reports {
-    pub fn line_changed(&mut self, object: &ObjectRef) {
-        let walk = self.lines.entry(object.clone()).or_default();
+    pub fn queue_changed(&mut self, object: &ObjectRef) {
+        let walk = self.queues.entry(object.clone()).or_default();
         walk.again = walk.after.is_some();
     }
 
-    /// A line to walk on, and from where.
-    pub fn line_to_walk(&self) -> Option<(ObjectRef, Option<Place>)> {
-        self.lines.first_key_value().map(|(object, walk)| (object.clone(), walk.after.clone()))
+    /// A queue to walk, and from where.
+    pub fn queue_to_walk(&self) -> Option<(ObjectRef, Option<QueuePosition>)> {
+        self.queues.first_key_value().map(|(object, walk)| (object.clone(), walk.after.clone()))
     }
 
     /// The walk has come to this place; `None`: to the end.
-    pub fn walked(&mut self, object: &ObjectRef, to: Option<Place>) {
-        let Some(walk) = self.lines.get_mut(object) else { return };
+    pub fn walked(&mut self, object: &ObjectRef, to: Option<QueuePosition>) {
+        let Some(walk) = self.queues.get_mut(object) else { return };
         if to.is_some() {
             walk.after = to;
         } else if walk.again {
             *walk = Walk::default();
         } else {
-            self.lines.remove(object);
+            self.queues.remove(object);
         }
     }
 
@@ -143,25 +143,25 @@ impl Reports {
         self.scheduled.len() + self.scheduled_later.len() >= queue.waiting_max
     }
 
-    /// A report on a held Pod that cannot be written now.
-    pub fn put_off_held(&mut self, now: Instant, pod: &PodUid, state: &mut ReportState) {
+    /// A report on an unschedulable Pod that cannot be written now.
+    pub fn put_off_unschedulable(&mut self, now: Instant, pod: &PodUid, state: &mut ReportState) {
         state.put_off();
         self.later.push(pod.clone(), Reverse((now + PUT_OFF, pod.clone())));
     }
 
-    pub fn held(&mut self, now: Instant, pod: &PodUid, state: &ReportState) {
+    pub fn unschedulable(&mut self, now: Instant, pod: &PodUid, state: &ReportState) {
         let at = state.allowed_at();
         if at <= now {
-            self.push_held(pod);
+            self.push_unschedulable(pod);
         } else {
             self.later.push(pod.clone(), Reverse((at, pod.clone())));
         }
     }
 
     pub fn advance(&mut self, now: Instant) {
-        while self.next_held_due().is_some_and(|due| due <= now) {
+        while self.next_unschedulable_due().is_some_and(|due| due <= now) {
             if let Some((pod, _)) = self.later.pop() {
-                self.push_held(&pod);
+                self.push_unschedulable(&pod);
             }
         }
         while let Some((_, report)) = self.scheduled_later.pop_front_if(|(at, _)| *at <= now) {
@@ -171,10 +171,10 @@ impl Reports {
 
     pub fn next_due(&self) -> Option<Instant> {
         let scheduled = self.scheduled_later.front().map(|(at, _)| *at);
-        self.next_held_due().into_iter().chain(scheduled).min()
+        self.next_unschedulable_due().into_iter().chain(scheduled).min()
     }
 
-    fn next_held_due(&self) -> Option<Instant> {
+    fn next_unschedulable_due(&self) -> Option<Instant> {
         self.later.peek().map(|(_, Reverse((at, _)))| *at)
     }
 
@@ -188,22 +188,22 @@ impl Reports {
         report
     }
 
-    pub fn pop_held(&mut self) -> Option<PodUid> {
-        let pod = self.held.pop_front()?;
+    pub fn pop_unschedulable(&mut self) -> Option<PodUid> {
+        let pod = self.unschedulable.pop_front()?;
         self.last_was_scheduled = false;
-        self.held_members.remove(&pod);
+        self.unschedulable_members.remove(&pod);
         Some(pod)
     }
 
-    pub fn has_held(&self) -> bool {
-        !self.held.is_empty()
+    pub fn has_unschedulable(&self) -> bool {
+        !self.unschedulable.is_empty()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.scheduled.is_empty() && self.held.is_empty() && self.lines.is_empty()
+        self.scheduled.is_empty() && self.unschedulable.is_empty() && self.queues.is_empty()
     }
 
-    /// What is still to be told of bound Pods outlives everything derived.
+    /// Events about bound Pods that are still to be written outlive everything derived.
     pub fn only_scheduled(self) -> Self {
         Self {
             scheduled: self.scheduled,
@@ -219,12 +219,12 @@ impl Reports {
 
     /// After it was read: what is queued is queued once.
     pub fn know_members(&mut self) {
-        self.held_members = self.held.iter().cloned().collect();
+        self.unschedulable_members = self.unschedulable.iter().cloned().collect();
     }
 
-    fn push_held(&mut self, pod: &PodUid) {
-        if self.held_members.insert(pod.clone()) {
-            self.held.push_back(pod.clone());
+    fn push_unschedulable(&mut self, pod: &PodUid) {
+        if self.unschedulable_members.insert(pod.clone()) {
+            self.unschedulable.push_back(pod.clone());
         }
     }
 }
@@ -247,20 +247,20 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_changes_while_it_is_walked_is_walked_to_its_end_first() {
+    fn a_queue_that_changes_while_it_is_walked_is_walked_to_its_end_first() {
         let object = crate::testkit::corridor("c1");
-        let place = |amount| Place {
+        let place = |amount| QueuePosition {
             namespace: "a".into(),
             amount: Amount::from_whole(amount),
             order: Order::new(0, 0, 0),
         };
         let mut reports = Reports::default();
-        reports.line_changed(&object);
+        reports.queue_changed(&object);
         reports.walked(&object, Some(place(1)));
-        reports.line_changed(&object);
-        assert_eq!(reports.line_to_walk(), Some((object.clone(), Some(place(1)))));
+        reports.queue_changed(&object);
+        assert_eq!(reports.queue_to_walk(), Some((object.clone(), Some(place(1)))));
         reports.walked(&object, None);
-        assert_eq!(reports.line_to_walk(), Some((object.clone(), None)), "once more");
+        assert_eq!(reports.queue_to_walk(), Some((object.clone(), None)), "once more");
         reports.walked(&object, None);
         assert!(reports.is_empty());
     }
@@ -270,9 +270,9 @@ mod tests {
         let mut reports = Reports::default();
         let pod = PodUid::new("p");
         for _ in 0..3 {
-            reports.held(Instant::START, &pod, &ReportState::default());
+            reports.unschedulable(Instant::START, &pod, &ReportState::default());
         }
-        assert_eq!(reports.pop_held(), Some(pod));
-        assert_eq!(reports.pop_held(), None);
+        assert_eq!(reports.pop_unschedulable(), Some(pod));
+        assert_eq!(reports.pop_unschedulable(), None);
     }
 }

@@ -30,8 +30,8 @@ impl Rng {
     }
 }
 
-/// A random order of everything that has a number. Who comes first among some is still first when others beside them
-/// drop out: so it does not matter in which order, or how late, one finds out who does not take part.
+/// A random order of everything that has a number. The first among some is still the first when others
+/// drop out, so it does not matter in which order, or how late, infeasible ones are found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Draw(u64);
 

@@ -10,23 +10,23 @@ use model::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::closed::ClosedNodes;
 use crate::device_classes::DeviceClasses;
 use crate::engine::{Engine, EngineConfig};
-use crate::event::Kind;
+use crate::event::WatchedKind;
+use crate::excluded_nodes::ExcludedNodes;
 use crate::objects::Objects;
 use crate::placing::Placing;
 use crate::preempt::{Evictions, ForeignNominations};
 use crate::queue::{NamespaceThrottle, ParkKey, Parked};
+use crate::queue_metrics::QueueMetrics;
 use crate::record::{Record, Stage};
 use crate::reports::Reports;
 use crate::rng::Rng;
 use crate::stats::Stats;
-use crate::tally::Tally;
 use crate::uses::Uses;
 
-/// What the engine knows and has promised. What can be counted or sorted again from it is left out: sums,
-/// queues, who stands where in a line.
+/// What the engine knows, has reserved and has nominated. What can be counted or sorted again from it is left out: sums,
+/// indexes, positions in queues.
 ///
 /// Taking one copies references, not Pods: some 50 ms of 50,000 Pods on 5,000 Nodes. To write it takes more than ten
 /// times as long, and can be done elsewhere.
@@ -35,7 +35,7 @@ pub struct Snapshot {
     config: EngineConfig,
     now: Instant,
     nodes: Vec<ClusterNode>,
-    /// Who has which place: equals are chosen from by their places.
+    /// The Node in each slot: ties are broken by slot.
     seats: Vec<Option<NodeName>>,
     namespaces: BTreeMap<Arc<str>, Labels>,
     budgets: Vec<PodDisruptionBudget>,
@@ -50,7 +50,7 @@ pub struct Snapshot {
     objects: Objects,
     fresh: BTreeSet<ObjectKind>,
     parked: Parked,
-    closed: ClosedNodes,
+    excluded: ExcludedNodes,
     device_classes: DeviceClasses,
     throttle: NamespaceThrottle,
     evictions: Evictions,
@@ -63,12 +63,12 @@ pub struct Snapshot {
     #[serde(with = "crate::written::pairs")]
     kept: BTreeMap<ObjectRef, u64>,
     room_changes: u64,
-    unsynced: BTreeSet<Kind>,
+    unsynced: BTreeSet<WatchedKind>,
     rng: Rng,
     pods_seen: u64,
     trying: Option<PodUid>,
     stats: Stats,
-    tally: Tally,
+    queue_metrics: QueueMetrics,
 }
 
 impl Snapshot {
@@ -94,7 +94,7 @@ impl Engine {
             objects: self.objects.clone(),
             fresh: self.fresh.clone(),
             parked: self.parked.clone(),
-            closed: self.closed.clone(),
+            excluded: self.excluded.clone(),
             device_classes: self.device_classes.clone(),
             throttle: self.throttle.clone(),
             evictions: self.evictions.clone(),
@@ -110,7 +110,7 @@ impl Engine {
             pods_seen: self.pods_seen,
             trying: self.trying.clone(),
             stats: self.stats.clone(),
-            tally: self.tally.clone(),
+            queue_metrics: self.queue_metrics.clone(),
         }
     }
 
@@ -147,7 +147,7 @@ impl Engine {
         engine.cluster.owners = snapshot.owners;
         engine.objects = snapshot.objects;
         engine.fresh = snapshot.fresh;
-        engine.closed = snapshot.closed;
+        engine.excluded = snapshot.excluded;
         engine.device_classes = snapshot.device_classes;
         engine.throttle = snapshot.throttle;
         engine.evictions = snapshot.evictions;
@@ -172,30 +172,30 @@ impl Engine {
                 None => engine.cluster.remove_pod(&uid),
             };
         }
-        for (kind, group) in snapshot.parked.groups() {
+        for (key, group) in snapshot.parked.groups() {
             for pod in group.pods.values() {
                 if let Some(record) = engine.pods.get_mut(pod) {
-                    record.parked_as = Some(Box::new(kind.clone()));
+                    record.parked_as = Some(Box::new(key.clone()));
                 }
             }
         }
         engine.parked = snapshot.parked;
-        engine.parked.know_promises();
+        engine.parked.rebuild_nominated();
         engine.placing = Placing::of(&engine.cluster, snapshot.seats, engine.config.cache);
-        let sorts: Vec<ParkKey> = engine.parked.sorts().cloned().collect();
-        for sort in sorts {
-            engine.file(&sort);
+        let classes: Vec<ParkKey> = engine.parked.classes().cloned().collect();
+        for class in classes {
+            engine.file(&class);
         }
         // Counted again on the way, but it counts more than can be seen.
         engine.stats = snapshot.stats;
-        engine.tally = snapshot.tally;
+        engine.queue_metrics = snapshot.queue_metrics;
         engine
     }
 
     fn restore_pod(&mut self, mut record: Record) {
         let uid = record.pod.uid.clone();
-        if let Some(holding) = &record.holding {
-            self.ledger.take(&record.pod, holding);
+        if let Some(reservation) = &record.reservation {
+            self.ledger.take(&record.pod, reservation);
             self.ledger.commit();
         }
         self.restore_nomination(&record);
@@ -203,21 +203,21 @@ impl Engine {
             self.cluster.insert_pod(pod);
         }
         let stands = match record.stage {
-            Stage::Active | Stage::Backoff | Stage::InLine(_) | Stage::Aside(_) => true,
-            // Parked ones are written with all that their kind knows of Nodes, those that are throttled and those
+            Stage::Active | Stage::Backoff | Stage::InQueue(_) | Stage::Blocked(_) => true,
+            // Parked ones are written with all that their class knows of Nodes, those that are throttled and those
             // that are being bound with their namespace.
             Stage::Parked
             | Stage::Throttled
-            | Stage::Resting
+            | Stage::Gated
             | Stage::Finished
-            | Stage::Held
+            | Stage::OnHold
             | Stage::Reporting
             | Stage::Binding { .. }
             | Stage::Bound => false,
         };
         let stage = record.stage.clone();
         if stands {
-            record.stage = Stage::Resting;
+            record.stage = Stage::Gated;
             *self.stats.of_stage(&record.stage) += 1;
         }
         self.pods.insert(record);

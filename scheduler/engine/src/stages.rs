@@ -1,28 +1,27 @@
-//! Where a Pod is, and how it gets from one place to another.
+//! The stages of a Pod, and the one function that moves it between them.
 
 use model::{Need, ObjectRef, PodUid};
-use oracle::{Chances, Prospect};
+use rules::{Chances, Prospect};
 
 use crate::engine::Engine;
-use crate::line::WakeAside;
-use crate::queue::ParkKey;
+use crate::queue::{ParkKey, UnblockOn};
 use crate::record::Stage;
 use crate::rejection::Rejection;
 use crate::throttling::BindingChange;
 use crate::wakes_on::WakeOn;
 
 impl Engine {
-    /// Moves a Pod from where it is to another place: the only way a Pod moves.
+    /// Moves a Pod to another stage, and in and out of the queues: the only way a Pod changes stage.
     pub(crate) fn move_to(&mut self, uid: &PodUid, to: Stage) {
         let Some(record) = self.pods.get_mut(uid) else { return };
         let from = std::mem::replace(&mut record.stage, to.clone());
         *self.stats.of_stage(&from) -= 1;
         *self.stats.of_stage(&to) += 1;
-        self.tally.moved(&from, &to);
-        // Whoever is sent back at once was not decided upon.
+        self.queue_metrics.moved(&from, &to);
+        // A Pod that is put off at once was not decided.
         let is_put_off = matches!(to, Stage::Active | Stage::Backoff | Stage::Throttled);
         if self.trying.as_ref() == Some(uid) && !is_put_off {
-            self.tally.tried(self.now, record);
+            self.queue_metrics.tried(self.now, record);
         }
         let order = record.order;
         let pod = record.pod.clone();
@@ -34,19 +33,20 @@ impl Engine {
             Stage::Backoff => self.backoff.remove(uid),
             Stage::Throttled => self.throttle.leave(&spec.namespace, order),
             Stage::Parked => {
-                if let Some(kind) = record.parked_as.take()
-                    && self.parked.remove(&kind, order)
+                if let Some(key) = record.parked_as.take()
+                    && self.parked.remove(&key, order)
                 {
-                    self.wake_index.remove(&kind.plain());
+                    self.wake_index.remove(&key.plain());
                 }
             }
-            Stage::InLine(object) | Stage::Aside(object) => {
+            Stage::InQueue(object) | Stage::Blocked(object) => {
                 let amount = amount(&object);
-                self.objects.with_line(&object, |line| line.leave(&spec.namespace, order, amount));
+                self.objects
+                    .with_queue(&object, |queue| queue.leave(&spec.namespace, order, amount));
             }
-            Stage::Resting
+            Stage::Gated
             | Stage::Finished
-            | Stage::Held
+            | Stage::OnHold
             | Stage::Reporting
             | Stage::Binding { .. }
             | Stage::Bound => {}
@@ -56,23 +56,23 @@ impl Engine {
             Stage::Backoff => self.backoff.push(uid.clone(), record.not_before, order),
             Stage::Throttled => self.throttle.wait(&spec.namespace, order, uid),
             Stage::Parked => self.park(uid),
-            Stage::InLine(object) => {
+            Stage::InQueue(object) => {
                 let (amount, uid) = (amount(&object), uid.clone());
                 self.objects
-                    .with_line(&object, |line| line.join(&spec.namespace, order, amount, uid));
+                    .with_queue(&object, |queue| queue.join(&spec.namespace, order, amount, uid));
             }
-            Stage::Aside(object) => {
+            Stage::Blocked(object) => {
                 let wake = match record.rejection.as_deref().map(Rejection::wake_on) {
-                    Some(WakeOn::ObjectSpecChange { .. }) => WakeAside::SpecChange,
-                    Some(WakeOn::PolicyChange { .. }) => WakeAside::PolicyChange,
-                    Some(WakeOn::DomainChange { .. }) => WakeAside::DomainChange,
-                    _ => WakeAside::SpecChangeOrReady,
+                    Some(WakeOn::ObjectSpecChange { .. }) => UnblockOn::SpecChange,
+                    Some(WakeOn::PolicyChange { .. }) => UnblockOn::PolicyChange,
+                    Some(WakeOn::DomainChange { .. }) => UnblockOn::DomainChange,
+                    _ => UnblockOn::SpecChangeOrReady,
                 };
-                self.objects.with_line(&object, |line| line.stand_aside(order, uid.clone(), wake));
+                self.objects.with_queue(&object, |queue| queue.block(order, uid.clone(), wake));
             }
-            Stage::Resting
+            Stage::Gated
             | Stage::Finished
-            | Stage::Held
+            | Stage::OnHold
             | Stage::Reporting
             | Stage::Binding { .. }
             | Stage::Bound => {}
@@ -82,27 +82,25 @@ impl Engine {
         }
     }
 
-    /// A Pod that has just been rejected has no chance; but one that was promised a Node may have
-    /// sent others away.
+    /// A Pod that has just been rejected fits nowhere; but a nominated one may have victims that leave.
     fn park(&mut self, uid: &PodUid) {
         let Some(record) = self.pods.get(uid) else { return };
-        let (kind, order) = (record.kind(), record.order);
-        let shape = self.placing.project(&kind.shape);
-        let kind = self.parked.shared(ParkKey { shape, ..kind });
-        let new = if kind.nominated.is_none() || self.parked.has(&kind) {
+        let (key, order) = (record.park_key(), record.order);
+        let scheduling = self.placing.project(&key.scheduling);
+        let key = self.parked.shared(ParkKey { scheduling, ..key });
+        let new = if key.nominated.is_none() || self.parked.has(&key) {
             <(Chances, Prospect)>::default()
         } else {
-            let is_known = self.parked.has_common(&kind);
-            let chances =
-                if is_known { Chances::default() } else { self.chances_of(&kind.plain()) };
-            (chances, self.prospect_of(&kind))
+            let is_known = self.parked.has_common(&key);
+            let chances = if is_known { Chances::default() } else { self.chances_of(&key.plain()) };
+            (chances, self.prospect_of(&key))
         };
         if let Some(record) = self.pods.get_mut(uid) {
-            record.parked_as = Some(Box::new(kind.clone()));
+            record.parked_as = Some(Box::new(key.clone()));
         }
-        let sort = kind.plain();
-        if self.parked.insert(kind, order, uid.clone(), new) {
-            self.file(&sort);
+        let class = key.plain();
+        if self.parked.insert(key, order, uid.clone(), new) {
+            self.file(&class);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Plain counters, and who is where.
+//! Plain counters, and how many Pods are in each stage.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,21 +11,21 @@ pub struct Stats {
     pub attempts_unschedulable: u64,
     pub attempts_error: u64,
     pub quarantined: u64,
-    /// Attempts that ended in sending others away, and how many those were.
+    /// Attempts that ended in a preemption, and how many victims those had.
     pub preemptions: u64,
     pub preemption_victims: u64,
-    /// Pods that no event had woken. Not 0: an event was lost, or misjudged.
+    /// Pods that were woken by the sweep and by no event. Not 0: an event was lost, or misjudged.
     pub woken_by_sweep: u64,
     pub reports_dropped: u64,
     pub nodes: usize,
     pub active: usize,
     pub backoff: usize,
     pub parked: usize,
-    pub in_line: usize,
-    /// Beside a line: more bandwidth does not help them.
-    pub aside: usize,
+    pub in_queue: usize,
+    /// Beside a queue: more bandwidth does not help them.
+    pub blocked: usize,
     /// Waiting for a change of the Pod itself.
-    pub held: usize,
+    pub on_hold: usize,
     pub gated: usize,
     pub binding: usize,
     pub bound: usize,
@@ -35,14 +35,14 @@ pub struct Stats {
 impl Stats {
     pub(crate) fn of_stage(&mut self, stage: &Stage) -> &mut usize {
         match stage {
-            Stage::Resting => &mut self.gated,
+            Stage::Gated => &mut self.gated,
             Stage::Finished => &mut self.finished,
             Stage::Active | Stage::Reporting | Stage::Throttled => &mut self.active,
             Stage::Backoff => &mut self.backoff,
             Stage::Parked => &mut self.parked,
-            Stage::InLine(_) => &mut self.in_line,
-            Stage::Aside(_) => &mut self.aside,
-            Stage::Held => &mut self.held,
+            Stage::InQueue(_) => &mut self.in_queue,
+            Stage::Blocked(_) => &mut self.blocked,
+            Stage::OnHold => &mut self.on_hold,
             Stage::Binding { .. } => &mut self.binding,
             Stage::Bound => &mut self.bound,
         }

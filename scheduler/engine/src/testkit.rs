@@ -6,7 +6,7 @@ use std::time::Duration;
 use model::{
     Amount, Assignment, ClusterNode, DeclaredBy, DeclaredEnd, Deletion, FailurePolicy, Labels,
     Need, Node, NodeName, ObjectKey, ObjectKind, ObjectRef, Phase, Pod, PodRequests, PodSpec,
-    Reservable, Resources, Shape, Taint,
+    Reservable, Resources, SchedulingSpec, Taint,
 };
 
 /// The profile of Pods that say nothing else.
@@ -25,15 +25,15 @@ pub(crate) fn key(text: &str) -> ObjectKey {
     ObjectKey::new(namespace, name)
 }
 
-pub(crate) fn shape(cpu_milli: i64, memory_bytes: i64) -> Shape {
+pub(crate) fn scheduling(cpu_milli: i64, memory_bytes: i64) -> SchedulingSpec {
     let asked = Resources { cpu_milli, memory_bytes, ..Resources::default() };
     let requests = PodRequests {
-        held: asked.clone(),
-        held_in_scores: asked.clone(),
+        effective: asked.clone(),
+        effective_in_scores: asked.clone(),
         asked_in_scores: asked.clone(),
         asked,
     };
-    Shape { requests, containers: 1, ..Shape::default() }
+    SchedulingSpec { requests, containers: 1, ..SchedulingSpec::default() }
 }
 
 pub(crate) struct NodeBuilder(ClusterNode);
@@ -93,7 +93,7 @@ impl PodBuilder {
             spec: PodSpec {
                 profile: PROFILE.into(),
                 namespace: key.namespace.clone(),
-                shape: Arc::new(shape(100, 1 << 20)),
+                scheduling: Arc::new(scheduling(100, 1 << 20)),
                 needs: Vec::new(),
                 failure_policy: None,
                 hold: None,
@@ -113,19 +113,19 @@ impl PodBuilder {
     }
 
     pub fn cpu_milli(self, cpu_milli: i64) -> Self {
-        self.shaped(|it| it.requests = shape(cpu_milli, 1 << 20).requests)
+        self.scheduling(|it| it.requests = scheduling(cpu_milli, 1 << 20).requests)
     }
 
     pub fn priority(self, priority: i32) -> Self {
-        self.shaped(|shape| shape.priority = priority)
+        self.scheduling(|scheduling| scheduling.priority = priority)
     }
 
     pub fn label(self, key: &str, value: &str) -> Self {
-        self.shaped(|shape| drop(shape.labels.insert(key.into(), value.into())))
+        self.scheduling(|scheduling| drop(scheduling.labels.insert(key.into(), value.into())))
     }
 
-    pub fn shaped(mut self, change: impl FnOnce(&mut Shape)) -> Self {
-        change(Arc::make_mut(&mut self.spec.shape));
+    pub fn scheduling(mut self, change: impl FnOnce(&mut SchedulingSpec)) -> Self {
+        change(Arc::make_mut(&mut self.spec.scheduling));
         self
     }
 

@@ -1,4 +1,4 @@
-//! Bindings of one namespace that fail or are slow keep only its own Pods waiting.
+//! Bindings of one namespace that fail or are slow delay only the Pods of that namespace.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(crate) enum BindingChange {
 impl BindingChange {
     pub fn of(from: &Stage, to: &Stage) -> Option<Self> {
         match (from, to) {
-            (Stage::Binding { .. }, Stage::Binding { outcome_unclear: true }) => Some(Self::Fails),
+            (Stage::Binding { .. }, Stage::Binding { is_unclear: true }) => Some(Self::Fails),
             (Stage::Binding { .. }, Stage::Binding { .. }) => None,
             (Stage::Binding { .. }, to) => Some(Self::Ends { is_bound: *to == Stage::Bound }),
             (_, Stage::Binding { .. }) => Some(Self::Begins),

@@ -1,4 +1,4 @@
-//! Who uses each object, told to its owner: at most once a second, and only when it has changed.
+//! The users of each object, reported in its status: at most once a second, and only when they have changed.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,23 +14,23 @@ use crate::engine::Engine;
 
 /// The status of one object is written no more often than this.
 const WRITE_INTERVAL: Duration = Duration::from_secs(1);
-/// As many users as the status names; the count tells of the rest.
+/// As many users as the status names; the count includes the rest.
 const USERS_NAMED_MAX: usize = 32;
 
-/// What has been told about each object, and what may be new.
+/// What was written about each object, and what may be new.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Uses {
     changed: BTreeSet<ObjectRef>,
     #[serde(with = "crate::written::pairs")]
-    told: BTreeMap<ObjectRef, Told>,
+    written: BTreeMap<ObjectRef, Written>,
     #[serde(with = "crate::written::due")]
     later: PriorityQueue<ObjectRef, Reverse<Instant>>,
-    /// Of which the sum of reservations may be new to whoever shows it.
+    /// Those whose sum of reservations has changed since the metrics were published.
     unmetered: BTreeSet<ObjectRef>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Told {
+struct Written {
     uid: ObjectUid,
     facts: Facts,
     at: Instant,
@@ -42,9 +42,9 @@ pub struct Facts {
     pub generation: i64,
     pub in_use: usize,
     pub in_use_by: Vec<(ObjectKey, PodUid)>,
-    /// Set while the object is being released: whether nobody uses it any more.
+    /// Set while the object is being released: whether no Pod uses it any more.
     pub drained: Option<bool>,
-    /// More is reserved than the object has, whoever may still trust its figures.
+    /// More is reserved than the object has, fresh or not.
     pub oversubscribed: bool,
 }
 
@@ -56,21 +56,21 @@ impl Uses {
 
     pub fn forget(&mut self, object: &ObjectRef) {
         self.changed.remove(object);
-        self.told.remove(object);
+        self.written.remove(object);
         self.later.remove(object);
         self.unmetered.insert(object.clone());
     }
 
     /// Another may have told something else meanwhile.
-    pub fn tell_anew(&mut self, objects: impl Iterator<Item = ObjectRef>) {
-        self.told.clear();
+    pub fn report_anew(&mut self, objects: impl Iterator<Item = ObjectRef>) {
+        self.written.clear();
         self.changed.extend(objects);
     }
 
     /// What was told did not arrive.
     pub fn lost(&mut self, object: &ObjectRef) {
-        if let Some(told) = self.told.get_mut(object) {
-            told.facts.generation = -1;
+        if let Some(written) = self.written.get_mut(object) {
+            written.facts.generation = -1;
         }
         self.changed.insert(object.clone());
     }
@@ -118,20 +118,20 @@ impl Engine {
         if seen.deleting && facts.drained.is_none() {
             return None;
         }
-        let told = self.uses.told.get(object).filter(|told| told.uid == seen.uid);
-        match told {
-            Some(told) if told.facts == facts => return None,
-            Some(told) if told.at + WRITE_INTERVAL > now => {
-                self.uses.later.push(object.clone(), Reverse(told.at + WRITE_INTERVAL));
+        let written = self.uses.written.get(object).filter(|written| written.uid == seen.uid);
+        match written {
+            Some(written) if written.facts == facts => return None,
+            Some(written) if written.at + WRITE_INTERVAL > now => {
+                self.uses.later.push(object.clone(), Reverse(written.at + WRITE_INTERVAL));
                 return None;
             }
-            // Nobody uses it, and nobody was ever told otherwise.
+            // No Pod uses it, and its status never said otherwise.
             None if !seen.use_told && facts.says_nothing() => return None,
             _ => {}
         }
         let uid = seen.uid.clone();
-        let entry = Told { uid: uid.clone(), facts: facts.clone(), at: now };
-        self.uses.told.insert(object.clone(), entry);
+        let entry = Written { uid: uid.clone(), facts: facts.clone(), at: now };
+        self.uses.written.insert(object.clone(), entry);
         Some(Report::Used(ObjectUsed { object: object.clone(), uid, facts }))
     }
 

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use model::{Amount, ObjectRef, Shape};
-use oracle::Reason;
+use model::{Amount, ObjectRef, SchedulingSpec};
+use rules::Reason;
 
 use crate::rejection::{Cause, NodesRejection, ObjectRejection, Rejection};
 use crate::units::Unit;
@@ -68,9 +68,11 @@ impl fmt::Display for WakeOn {
     }
 }
 
-pub(crate) fn wakes_on(shape: &Shape, rejection: &Rejection) -> Vec<String> {
+pub(crate) fn wakes_on(scheduling: &SchedulingSpec, rejection: &Rejection) -> Vec<String> {
     match rejection {
-        Rejection::Nodes(rejected) if !rejected.reasons.is_empty() => of_nodes(shape, rejected),
+        Rejection::Nodes(rejected) if !rejected.reasons.is_empty() => {
+            of_nodes(scheduling, rejected)
+        }
         Rejection::Object(rejection) => vec![of_object(rejection)],
         other => vec![other.wake_on().to_string()],
     }
@@ -94,12 +96,12 @@ fn of_object(rejection: &ObjectRejection) -> String {
 }
 
 /// The reason of most Nodes first.
-fn of_nodes(shape: &Shape, rejected: &NodesRejection) -> Vec<String> {
+fn of_nodes(scheduling: &SchedulingSpec, rejected: &NodesRejection) -> Vec<String> {
     let mut counts: Vec<_> = rejected.reasons.values().collect();
     counts.sort_by_key(|count| std::cmp::Reverse(count.nodes));
     let mut words = Vec::new();
     for count in counts {
-        let word = word(shape, &count.reason);
+        let word = word(scheduling, &count.reason);
         if !words.contains(&word) {
             words.push(word);
         }
@@ -107,7 +109,7 @@ fn of_nodes(shape: &Shape, rejected: &NodesRejection) -> Vec<String> {
     words
 }
 
-fn word(shape: &Shape, reason: &Reason) -> String {
+fn word(scheduling: &SchedulingSpec, reason: &Reason) -> String {
     match reason {
         Reason::NodeUnschedulable => "a cordoned node is opened".to_owned(),
         Reason::UntoleratedTaint => {
@@ -123,7 +125,7 @@ fn word(shape: &Shape, reason: &Reason) -> String {
         Reason::HostPorts => "the Pod that holds its host port leaves".to_owned(),
         Reason::TooManyPods => "a Pod leaves a node that has no place for another".to_owned(),
         Reason::Insufficient { resource, .. } => {
-            let asked = Unit::of(resource).tell(shape.requests.asked.amount(resource));
+            let asked = Unit::of(resource).tell(scheduling.requests.asked.amount(resource));
             match &**resource {
                 "cpu" => format!("{asked} free on one node"),
                 name => format!("{asked} of {name} free on one node"),

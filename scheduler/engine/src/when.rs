@@ -1,15 +1,15 @@
 //! When a Pod could start, as far as others have declared their ends. Changes nothing.
 //!
-//! It is a bound, not a promise: nobody starts before those ends, unless somebody ends earlier than
-//! declared. What rests on more than declared ends says so.
+//! It is a lower bound, not a promise: the Pod does not start before those ends, unless a Pod ends earlier than
+//! declared. An estimate that rests on more than declared ends says so.
 
 use model::{
     Amount, ClusterNode, ClusterPod, DeclaredEnd, NodeName, ObjectKey, ObjectRef, Reservable,
 };
-use oracle::{Reason, Rules, filter_without};
+use rules::{Reason, Rules, filter_without};
 
 use crate::engine::Engine;
-use crate::line::{Line, Rank};
+use crate::queue::{BandwidthQueue, Rank};
 use crate::record::{Record, Stage};
 use crate::rejection::{Cause, ObjectRejection};
 
@@ -38,7 +38,7 @@ pub enum Basis {
 pub enum Confidence {
     /// Declared ends alone lead there.
     Declared,
-    /// Others come first, and nobody knows what they will do.
+    /// Other Pods come first, and when they end is unknown.
     Partial,
     Unknown,
 }
@@ -110,7 +110,7 @@ impl Engine {
         if let Some(hold) = &spec.hold {
             return Some(Estimate::unknown(format!("it waits for a change of its own: {hold}")));
         }
-        let objects = match self.gate(record.order, spec) {
+        let objects = match self.pre_filter(record.order, spec) {
             Ok(_) => Estimate::now(now_unix_s, "what it refers to is free now"),
             Err(rejection) => self.when_object(record, &rejection),
         };
@@ -157,7 +157,7 @@ impl Engine {
         Estimate { earliest_unix_s: None, basis, confidence: Confidence::Unknown }
     }
 
-    /// Who stands before the Pod in the object's line: how many, and what they ask together.
+    /// The Pods before it in the object's queue: how many, and what they ask together.
     fn ahead_of(&self, record: &Record, object: &ObjectRef) -> (usize, Amount) {
         let over_quota = |namespace: &str| self.is_over_quota(object, namespace);
         let rank_of = |record: &Record| Rank {
@@ -165,8 +165,8 @@ impl Engine {
             order: record.order,
         };
         let own = rank_of(record);
-        let line = self.objects.line(object);
-        let waiting = line.into_iter().flat_map(Line::waiting);
+        let queue = self.objects.queue(object);
+        let waiting = queue.into_iter().flat_map(BandwidthQueue::waiting);
         let before = waiting
             .filter_map(|(_, uid)| self.pods.get(uid))
             .filter(|other| rank_of(other) < own)
@@ -181,7 +181,7 @@ impl Engine {
         let users = self.ledger.object(&object.uid).into_iter().flat_map(|used| &used.users);
         let (mut endings, mut undeclared) = (Vec::new(), 0);
         for record in users.filter_map(|(uid, _)| self.pods.get(uid)) {
-            let granted = record.holding.iter().flat_map(|holding| &holding.granted);
+            let granted = record.reservation.iter().flat_map(|reservation| &reservation.granted);
             let frees = granted.filter(|granted| granted.uid == object.uid).map(|it| it.amount);
             match &record.pod.declared_end {
                 None => undeclared += 1,
@@ -198,13 +198,13 @@ impl Engine {
 
     /// When the first Node has room, by the declared ends of the Pods on it.
     fn when_nodes(&self, record: &Record, now_unix_s: i64) -> Estimate {
-        let kind = record.kind();
-        if self.survey(&kind).feasible() > 0 {
+        let key = record.park_key();
+        if self.evaluate(&key).feasible() > 0 {
             return Estimate::now(now_unix_s, "a node has room for it now");
         }
-        let (rules, asking) = (self.rules_of(&kind.profile), self.asking(&kind));
+        let (rules, to_place) = (self.rules_of(&key.profile), self.pod_to_place(&key));
         let nodes = self.cluster.nodes.values();
-        let candidates = nodes.filter_map(|node| self.when_node(rules, &asking, node));
+        let candidates = nodes.filter_map(|node| self.when_node(rules, &to_place, node));
         let first = candidates.min_by_key(|(at, _)| *at);
         let Some((at, basis)) = first else {
             return Estimate::unknown("no declared end makes room for it on a node".to_owned());
@@ -220,7 +220,7 @@ impl Engine {
     fn when_node(
         &self,
         rules: &Rules,
-        asking: &ClusterPod,
+        to_place: &ClusterPod,
         node: &ClusterNode,
     ) -> Option<(i64, Vec<Basis>)> {
         let name = &node.node.name;
@@ -236,7 +236,7 @@ impl Engine {
             if basis.len() < ENDS_NAMED_MAX {
                 basis.push(ending.basis(Some(name)));
             }
-            let reasons = filter_without(rules, &self.cluster, asking, node, &gone);
+            let reasons = filter_without(rules, &self.cluster, to_place, node, &gone);
             if reasons.is_empty() {
                 return Some((ending.end.at_unix_s, basis));
             }

@@ -23,8 +23,8 @@ pub(crate) mod pairs {
     }
 }
 
-/// A queue as a list of who waits in it for what, first come first. Its heap need not be the same
-/// again: who is due when decides, and no two who are told apart are due alike.
+/// A priority queue as a sorted list. Its heap need not be the same again: only the order of the due times matters, and
+/// no two entries are due alike.
 pub(crate) mod due {
     use std::cmp::Reverse;
     use std::hash::Hash;

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// Everything the engine, the oracle and the model are made of. A new name here is a decision, not a detail:
+/// Everything the engine, the plain rules and the model are made of. A new name here is a decision, not a detail:
 /// it must be plain data structures, without I/O.
 const ALLOWED: [&str; 11] = [
     "engine",
     "model",
-    "oracle",
+    "rules",
     "priority-queue",
     "indexmap",
     "equivalent",

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Deletion, FeatureNames, Node, NodeImage, NodeName, ObjectKey, PodUid, Reach, Shape};
+use crate::{
+    Deletion, FeatureNames, Node, NodeImage, NodeName, ObjectKey, PodUid, Reach, SchedulingSpec,
+};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterNode {
@@ -22,7 +24,7 @@ impl ClusterNode {
     }
 }
 
-/// A Pod that has not ended: on a Node, or waiting for one. What it asks for is its [`Shape`],
+/// A Pod that has not ended: on a Node, or waiting for one. What it asks for is its [`SchedulingSpec`],
 /// which it shares with its equals; the rest is its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterPod {
@@ -35,7 +37,7 @@ pub struct ClusterPod {
     /// `status.startTime`; `None` until the kubelet has seen the Pod.
     pub started_at_unix_s: Option<i64>,
     pub deletion: Deletion,
-    pub shape: Arc<Shape>,
+    pub scheduling: Arc<SchedulingSpec>,
     /// Where the Corridor and the MemoryBundle that it refers to can be used.
     pub reach: Vec<Reach>,
 }
@@ -50,13 +52,13 @@ impl ClusterPod {
             nominated_node: None,
             started_at_unix_s: None,
             deletion: Deletion::default(),
-            shape: Arc::new(Shape { containers: 1, ..Shape::default() }),
+            scheduling: Arc::new(SchedulingSpec { containers: 1, ..SchedulingSpec::default() }),
             reach: Vec::new(),
         }
     }
 
-    /// Any Pod of this shape: it has no name, and waits.
-    pub fn of_shape(namespace: Arc<str>, shape: Arc<Shape>) -> Self {
+    /// Any Pod with this spec: it has no name, and waits.
+    pub fn with_scheduling(namespace: Arc<str>, scheduling: Arc<SchedulingSpec>) -> Self {
         Self {
             key: ObjectKey { namespace, name: Arc::default() },
             uid: PodUid::from(Arc::default()),
@@ -64,7 +66,7 @@ impl ClusterPod {
             nominated_node: None,
             started_at_unix_s: None,
             deletion: Deletion::default(),
-            shape,
+            scheduling,
             reach: Vec::new(),
         }
     }
@@ -74,18 +76,18 @@ impl ClusterPod {
     }
 }
 
-/// The rules speak of a Pod's labels and requests, not of its shape's.
+/// The rules speak of a Pod's labels and requests, not of its spec's.
 impl Deref for ClusterPod {
-    type Target = Shape;
+    type Target = SchedulingSpec;
 
-    fn deref(&self) -> &Shape {
-        &self.shape
+    fn deref(&self) -> &SchedulingSpec {
+        &self.scheduling
     }
 }
 
-/// Changes this Pod alone: its equals keep the shape they have.
+/// Changes this Pod alone: its equals keep the spec they have.
 impl DerefMut for ClusterPod {
-    fn deref_mut(&mut self) -> &mut Shape {
-        Arc::make_mut(&mut self.shape)
+    fn deref_mut(&mut self) -> &mut SchedulingSpec {
+        Arc::make_mut(&mut self.scheduling)
     }
 }

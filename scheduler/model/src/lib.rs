@@ -1,4 +1,4 @@
-//! The words that the engine and the oracle share.
+//! The words that the engine and the plain rules share.
 //!
 //! Everything here is plain data and pure functions: no clock, no I/O, no
 //! Kubernetes client. The driver parses API objects into these types once, at
@@ -20,8 +20,8 @@ mod pod_affinity;
 mod quantity;
 mod requests;
 mod resources;
+mod scheduling_spec;
 mod selector;
-mod shape;
 mod taint;
 mod time;
 mod topology_spread;
@@ -47,8 +47,8 @@ pub use requests::{
     RunningResources, is_extended_resource, is_scalar_resource, resources,
 };
 pub use resources::{MemoryBytes, MilliCpu, Resources};
+pub use scheduling_spec::{Owner, OwnerKind, Reach, SchedulingSpec};
 pub use selector::{LabelSelector, RawRequirement, Reads, Requirement, SelectorError};
-pub use shape::{Owner, OwnerKind, Reach, Shape};
 pub use taint::{Effect, Taint, Toleration, TolerationOperator, first_untolerated};
 pub use time::Instant;
 pub use topology_spread::{NodeInclusionPolicy, TopologySpreadConstraint, WhenUnsatisfiable};

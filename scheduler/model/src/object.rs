@@ -132,7 +132,7 @@ pub struct Reservable {
     pub security_domain: Arc<str>,
     /// Hex SHA-256 of its attestation ticket, written on every Pod that is bound with it.
     pub ticket_hash: Option<Arc<str>>,
-    /// Its status says who uses it, truly or not any more.
+    /// Its status names users, correct or outdated.
     pub use_told: bool,
 }
 

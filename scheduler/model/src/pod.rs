@@ -4,7 +4,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Amount, Deletion, Hold, NodeName, ObjectKey, ObjectKind, ObjectRef, ObjectUid, PodUid, Shape,
+    Amount, Deletion, Hold, NodeName, ObjectKey, ObjectKind, ObjectRef, ObjectUid, PodUid,
+    SchedulingSpec,
 };
 
 /// A Pod as the engine sees it: identity, what it needs, where it stands.
@@ -14,7 +15,7 @@ pub struct Pod {
     pub uid: PodUid,
     /// The version that `spec` was read from. A Binding of a Pod with references
     /// is conditioned on it, so that the annotations cannot change in between.
-    /// Empty for a Pod that is not ours to place: nobody asks for it.
+    /// Empty for a Pod that is not ours to place: it is not needed.
     pub resource_version: Arc<str>,
     pub created_at_unix_s: i64,
     pub spec: Arc<PodSpec>,
@@ -68,9 +69,9 @@ pub enum Assignment {
     Gated { gates: Vec<Arc<str>> },
     /// Ours, not on a Node and being deleted.
     Leaving,
-    /// Another scheduler's to place. Only the Node that it was promised, if any, concerns us.
+    /// Another scheduler's to place. Only its nominated Node, if any, matters here.
     Foreign,
-    /// On a Node, whoever put it there.
+    /// On a Node, put there by any scheduler.
     Bound { node: NodeName, grant: Option<Box<Grant>> },
     /// Succeeded or failed: it uses nothing any more.
     Finished,
@@ -83,7 +84,7 @@ pub struct PodSpec {
     /// `schedulerName`: by which profile it is placed.
     pub profile: Arc<str>,
     pub namespace: Arc<str>,
-    pub shape: Arc<Shape>,
+    pub scheduling: Arc<SchedulingSpec>,
     /// At most one of each kind, in the order of kinds: all are met together, or none.
     pub needs: Vec<Need>,
     /// `None`: as the configuration says.

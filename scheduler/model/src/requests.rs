@@ -54,9 +54,9 @@ pub struct PodRequests {
     /// What a Node must have free to take the Pod.
     pub asked: Resources,
     /// What the Pod takes of the Node it is on: a resize in progress counts by its larger end.
-    pub held: Resources,
+    pub effective: Resources,
     /// The same for scores, with defaults where nothing is listed.
-    pub held_in_scores: Resources,
+    pub effective_in_scores: Resources,
     /// What scores add for the Pod that is being placed. kube-scheduler leaves out Pod-level
     /// requests here, and here only.
     pub asked_in_scores: Resources,
@@ -68,18 +68,18 @@ impl DeclaredRequests {
             ResourceList::from([("cpu".into(), CPU_DEFAULT), ("memory".into(), MEMORY_DEFAULT)]);
         let none = ResourceList::new();
         let asked = Count { running: false, pod_level: true, defaults: &none };
-        let held = Count { running: true, pod_level: true, defaults: &none };
+        let effective = Count { running: true, pod_level: true, defaults: &none };
         let in_scores = Count { running: false, pod_level: false, defaults: &defaults };
-        let held_list = self.total(&held);
-        let mut held_defaults = defaults.clone();
+        let effective_list = self.total(&effective);
+        let mut effective_defaults = defaults.clone();
         if self.has_pod_level() {
-            held_defaults.retain(|name, _| !held_list.contains_key(name));
+            effective_defaults.retain(|name, _| !effective_list.contains_key(name));
         }
-        let held_in_scores = Count { defaults: &held_defaults, ..held };
+        let effective_in_scores = Count { defaults: &effective_defaults, ..effective };
         PodRequests {
             asked: resources(&self.total(&asked)),
-            held: resources(&held_list),
-            held_in_scores: resources(&self.total(&held_in_scores)),
+            effective: resources(&effective_list),
+            effective_in_scores: resources(&self.total(&effective_in_scores)),
             asked_in_scores: resources(&self.total(&in_scores)),
         }
     }
@@ -241,12 +241,12 @@ mod tests {
             overhead: list(&[("cpu", "250m"), ("ephemeral-storage", "5")]),
             ..DeclaredRequests::default()
         };
-        let PodRequests { asked, held, asked_in_scores, held_in_scores } = pod.sum();
+        let PodRequests { asked, effective, asked_in_scores, effective_in_scores } = pod.sum();
         assert_eq!((asked.cpu_milli, asked.scalar("example.com/g")), (3250, 2));
         assert_eq!((asked.memory_bytes, asked.ephemeral_storage_bytes), (1 << 20, 5));
-        assert_eq!(held, asked);
+        assert_eq!(effective, asked);
         assert_eq!(asked_in_scores.cpu_milli, 1250, "scores do not see the Pod-level request");
-        assert_eq!(held_in_scores.cpu_milli, 3250, "but what is already there counts it");
+        assert_eq!(effective_in_scores.cpu_milli, 3250, "but what is already there counts it");
     }
 
     #[test]
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(sum.asked, Resources::default());
         assert_eq!(sum.asked_in_scores.cpu_milli, 100, "0 is listed, so it has no default");
         assert_eq!(sum.asked_in_scores.memory_bytes, 400 << 20);
-        assert_eq!(sum.held_in_scores, sum.asked_in_scores);
+        assert_eq!(sum.effective_in_scores, sum.asked_in_scores);
     }
 
     #[test]
@@ -270,8 +270,8 @@ mod tests {
             ..DeclaredRequests::default()
         };
         let sum = pod.sum();
-        let held = &sum.held_in_scores;
-        assert_eq!((held.cpu_milli, held.memory_bytes), (1000, 400 << 20));
+        let effective = &sum.effective_in_scores;
+        assert_eq!((effective.cpu_milli, effective.memory_bytes), (1000, 400 << 20));
         assert_eq!(sum.asked_in_scores.cpu_milli, 200);
     }
 
@@ -284,9 +284,9 @@ mod tests {
             running: Some(running),
         };
         let mut pod = DeclaredRequests { containers: vec![resized], ..DeclaredRequests::default() };
-        assert_eq!((pod.sum().held.cpu_milli, pod.sum().held.memory_bytes), (5000, 1024));
+        assert_eq!((pod.sum().effective.cpu_milli, pod.sum().effective.memory_bytes), (5000, 1024));
         pod.resize_infeasible = true;
-        assert_eq!((pod.sum().held.cpu_milli, pod.sum().held.memory_bytes), (3000, 0));
+        assert_eq!((pod.sum().effective.cpu_milli, pod.sum().effective.memory_bytes), (3000, 0));
         assert_eq!(pod.sum().asked.cpu_milli, 5000);
     }
 

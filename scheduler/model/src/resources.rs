@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::shape::is_default;
+use crate::scheduling_spec::is_default;
 
 pub type MilliCpu = i64;
 pub type MemoryBytes = i64;

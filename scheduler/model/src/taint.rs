@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preference_repels_nobody() {
+    fn a_preference_repels_no_pod() {
         assert_eq!(first_untolerated(&[taint(Effect::PreferNoSchedule)], &[]), None);
         assert!(first_untolerated(&[taint(Effect::NoExecute)], &[]).is_some());
     }

@@ -6,7 +6,7 @@ use engine::EngineConfig;
 use super::Configuration;
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Change {
+pub(super) struct SettingsChange {
     /// For the scheduler, at once.
     pub engine: Option<EngineConfig>,
     /// For the controllers, at once.
@@ -15,7 +15,7 @@ pub(super) struct Change {
     pub at_start: Vec<&'static str>,
 }
 
-impl Change {
+impl SettingsChange {
     pub fn between(running: &Configuration, new: &Configuration) -> Self {
         let engine = engine(&running.scheduler.engine, &new.scheduler.engine);
         // Who this process is does not come from the configuration.
@@ -49,7 +49,7 @@ impl Change {
     }
 
     /// For people.
-    pub fn told(&self) -> String {
+    pub fn message(&self) -> String {
         let mut parts = Vec::new();
         if self.engine.is_some() {
             parts.push("the scheduler's settings hold now".to_owned());
@@ -97,12 +97,12 @@ mod tests {
     #[test]
     fn the_same_is_no_change() {
         let same = Configuration::default();
-        assert!(Change::between(&same, &same).is_nothing());
+        assert!(SettingsChange::between(&same, &same).is_nothing());
     }
 
     #[test]
     fn weights_hold_at_once() {
-        let change = Change::between(&with_profiles(&["a"], 1), &with_profiles(&["a"], 9));
+        let change = SettingsChange::between(&with_profiles(&["a"], 1), &with_profiles(&["a"], 9));
         let engine = change.engine.unwrap();
         assert_eq!(engine.profiles.of("a").rules.weights.image_locality, 9);
         assert!(change.at_start.is_empty() && change.settings.is_none());
@@ -111,12 +111,12 @@ mod tests {
     #[test]
     fn other_profiles_wait_for_a_start_and_those_that_stay_change() {
         let change =
-            Change::between(&with_profiles(&["a", "b"], 1), &with_profiles(&["b", "c"], 9));
+            SettingsChange::between(&with_profiles(&["a", "b"], 1), &with_profiles(&["b", "c"], 9));
         assert_eq!(change.at_start, ["profiles[].schedulerName"]);
         let profiles = change.engine.as_ref().unwrap().profiles.clone();
         let weight = |name| profiles.of(name).rules.weights.image_locality;
         assert_eq!((weight("a"), weight("b"), profiles.len()), (1, 9, 2));
-        assert!(change.told().ends_with("will hold after a restart"), "{}", change.told());
+        assert!(change.message().ends_with("will hold after a restart"), "{}", change.message());
     }
 
     #[test]
@@ -124,7 +124,7 @@ mod tests {
         let mut new = Configuration::default();
         new.settings.ber_dwell = Duration::from_secs(7);
         new.corridor.backends.corrd_url = Some("http://elsewhere".to_owned());
-        let change = Change::between(&Configuration::default(), &new);
+        let change = SettingsChange::between(&Configuration::default(), &new);
         assert_eq!(change.settings.unwrap().ber_dwell, Duration::from_secs(7));
         assert_eq!(change.at_start, ["backends"]);
     }

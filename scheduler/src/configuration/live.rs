@@ -16,7 +16,7 @@ use prometheus::{IntCounterVec, IntGauge, Opts, Registry};
 use tokio::sync::watch::Sender;
 use tracing::{info, warn};
 
-use super::change::Change;
+use super::change::SettingsChange;
 use super::config_map::{self, ConfigMapName};
 use super::{Configuration, Known};
 use crate::client::WATCH_SECONDS_MAX;
@@ -110,7 +110,7 @@ impl Live {
         let verdict = config_map::read(&map, self.replace_default);
         let (is_warning, reason, message) = match verdict {
             Ok(new) => {
-                let change = Change::between(&self.running, &new);
+                let change = SettingsChange::between(&self.running, &new);
                 let message = self.take(change, &new, listeners);
                 (false, "ConfigurationApplied", message)
             }
@@ -141,14 +141,19 @@ impl Live {
         self.judged = Some(map);
     }
 
-    fn take(&mut self, change: Change, new: &Configuration, listeners: &Listeners) -> String {
+    fn take(
+        &mut self,
+        change: SettingsChange,
+        new: &Configuration,
+        listeners: &Listeners,
+    ) -> String {
         for note in &new.scheduler.notes {
             warn!("configuration: {note}");
         }
         if change.is_nothing() {
             return "nothing changes".to_owned();
         }
-        let message = change.told();
+        let message = change.message();
         if let Some(engine) = change.engine {
             self.running.scheduler.engine = engine.clone();
             listeners.engine.send_replace(engine);
@@ -161,7 +166,7 @@ impl Live {
     }
 }
 
-/// Whoever installs makes the ConfigMap last: a moment later it is there.
+/// An installation creates the ConfigMap last: a moment later it is there.
 async fn until_there(maps: &Api<ConfigMap>, name: &ConfigMapName) -> kube::Result<ConfigMap> {
     const PATIENCE: Duration = Duration::from_secs(30);
     const PAUSE: Duration = Duration::from_secs(1);

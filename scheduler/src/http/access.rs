@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use axum::http::{HeaderMap, header};
 use sha2::{Digest as _, Sha256};
 
-/// Open to everyone, as in kube-scheduler: kubelets ask without a token.
+/// Open without a token, as in kube-scheduler: kubelets have none.
 pub const OPEN_PATHS: [&str; 3] = ["/healthz", "/livez", "/readyz"];
 
 /// Roles for this one are there already: `system:monitoring`, and what people made for kube-scheduler.
@@ -50,14 +50,14 @@ pub fn name_in_roles(path: &str) -> String {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum AccessDecision {
     Allowed(Arc<User>),
-    /// Nobody is named who could be asked about.
+    /// The request names no user.
     NoToken(&'static str),
     /// The API server does not know the token.
     BadToken,
     Forbidden(String),
-    /// Nobody can be asked, so nobody is let in.
+    /// The API server cannot be reached, so the request is denied.
     Unavailable(String),
 }
 
@@ -65,9 +65,9 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key([u8; 32]);
 
-/// Whoever knows the answers: the API server, or a test.
+/// The source of authentication and authorization: the API server, or a test.
 pub trait Authority {
-    /// Whose token it is; `None` = nobody's.
+    /// The user of the token; `None` = of no user.
     async fn identify(&self, token: &str) -> Result<Option<User>, String>;
     async fn permits(&self, user: &User, action: Action<'_>) -> Result<bool, String>;
 }
@@ -93,12 +93,12 @@ pub fn bearer(headers: &HeaderMap) -> Result<&str, &'static str> {
 
 /// What the API server said lately.
 #[derive(Debug)]
-pub struct Answers {
+pub struct CachedAuthority {
     users: Memory<Option<Arc<User>>>,
     rights: Memory<bool>,
 }
 
-impl Default for Answers {
+impl Default for CachedAuthority {
     fn default() -> Self {
         Self { users: Memory::new(REMEMBERED_MAX), rights: Memory::new(REMEMBERED_MAX) }
     }
@@ -106,12 +106,12 @@ impl Default for Answers {
 
 /// Asks the authority what is not remembered. Failures are not remembered.
 pub async fn judge(
-    answers: &parking_lot::Mutex<Answers>,
+    answers: &parking_lot::Mutex<CachedAuthority>,
     authority: &impl Authority,
     token: &str,
     action: Action<'_>,
     now: Instant,
-) -> Verdict {
+) -> AccessDecision {
     let who = Key::of(&[token.as_bytes()]);
     let remembered = answers.lock().users.get(who, now);
     let user = match remembered {
@@ -122,10 +122,10 @@ pub async fn judge(
                 answers.lock().users.put(who, user.clone(), now);
                 user
             }
-            Err(why) => return Verdict::Unavailable(why),
+            Err(why) => return AccessDecision::Unavailable(why),
         },
     };
-    let Some(user) = user else { return Verdict::BadToken };
+    let Some(user) = user else { return AccessDecision::BadToken };
     // By token and not by name: what is remembered of one token says nothing about another.
     let what = Key::of(&[&who.0, action.verb.as_bytes(), action.path.as_bytes()]);
     let remembered = answers.lock().rights.get(what, now);
@@ -136,10 +136,14 @@ pub async fn judge(
                 answers.lock().rights.put(what, is_permitted, now);
                 is_permitted
             }
-            Err(why) => return Verdict::Unavailable(why),
+            Err(why) => return AccessDecision::Unavailable(why),
         },
     };
-    if is_permitted { Verdict::Allowed(user) } else { Verdict::Forbidden(user.name.clone()) }
+    if is_permitted {
+        AccessDecision::Allowed(user)
+    } else {
+        AccessDecision::Forbidden(user.name.clone())
+    }
 }
 
 impl Key {

@@ -52,7 +52,7 @@ pub(super) fn routes(status: Status) -> Router<Status> {
         .route("/api/openapi.json", get(openapi))
 }
 
-/// A replica that follows sees the cluster and decides nothing: it cannot say why somebody waits.
+/// A replica that follows sees the cluster and decides nothing: it cannot explain why a Pod waits.
 async fn only_the_leader(State(status): State<Status>, request: Request, next: Next) -> Response {
     let Some(leader) = status.tenure.leader_elsewhere() else { return next.run(request).await };
     let error = match &leader {
@@ -118,7 +118,7 @@ async fn when(
 /// Not a question to the loop: it is answered from the book.
 async fn shadow(State(status): State<Status>) -> Response {
     if let Some(book) = &status.shadow {
-        return Json(book.lock().told()).into_response();
+        return Json(book.lock().report()).into_response();
     }
     failure(StatusCode::NOT_FOUND, "nothing is compared here; start with --shadow SCHEDULER_NAME")
 }
@@ -132,7 +132,7 @@ async fn what_if(State(status): State<Status>, pod: Result<Bytes, BytesRejection
 }
 
 /// What the engine was told and what it decided: gzip, JSON lines. It is sent as it is kept, in parts that
-/// are shared: whoever reads slowly takes no memory.
+/// are shared: a slow reader takes no memory.
 async fn journal(State(status): State<Status>) -> Response {
     let parts = match status.journal.read().await {
         Ok(parts) => parts,

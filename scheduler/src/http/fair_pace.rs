@@ -43,7 +43,7 @@ pub struct FairPace {
     every: Duration,
     /// In which an empty bucket fills.
     whole: Duration,
-    /// Up to when the clock has been brought; `None` = nobody has asked.
+    /// Up to when the clock has been brought; `None` = no request yet.
     brought_to: Option<Instant>,
     clock: Duration,
     /// On that clock, of the users whose bucket is not full.
@@ -62,7 +62,7 @@ impl FairPace {
         }
     }
 
-    /// Takes a token of this user, or says how long it takes until there is one if nobody else comes.
+    /// Takes a token of this user, or says how long it takes until there is one if no other user comes.
     pub fn take(&mut self, user: &Requester, now: Instant) -> Result<(), Duration> {
         self.advance(now);
         let was_full_at = self.full_at.get(user).copied().unwrap_or(self.clock);
@@ -76,7 +76,7 @@ impl FairPace {
         Ok(())
     }
 
-    /// Brings the clock to `now`; whoever's bucket fills on the way no longer takes a share.
+    /// Brings the clock to `now`; a user whose bucket fills on the way no longer takes a share.
     fn advance(&mut self, now: Instant) {
         let brought_to = self.brought_to.unwrap_or(now);
         let mut elapsed = now.saturating_duration_since(brought_to);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_as_long_as_told_passes() {
+    fn a_user_that_waits_as_long_as_required_passes() {
         let (mut pace, start) = (FairPace::new(PACE), Instant::now());
         let users = [user("a"), user("b")];
         for user in &users {
@@ -200,7 +200,7 @@ mod tests {
             assert!(pace.take(&user(&format!("u{number}")), start).is_ok());
         }
         assert_eq!(pace.full_at.len(), USERS_MAX);
-        assert!(pace.take(&busy, start).is_err(), "not the one who asks the most is forgotten");
+        assert!(pace.take(&busy, start).is_err(), "the busiest user is not forgotten");
     }
 
     #[test]

@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tracing::{debug, warn};
 
-use super::access::{self, Action, Answers, OPEN_PATHS, User, Verdict};
+use super::access::{self, AccessDecision, Action, CachedAuthority, OPEN_PATHS, User};
 use super::certificates::{self, CertificateError};
 use super::fair_pace::Requester;
 use super::pace::{Bucket, Pace};
@@ -37,7 +37,7 @@ const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(5);
 const IDLE_TIME_MAX: Duration = Duration::from_secs(30);
 /// From the head of a request to the head of its answer, with a slow body in between.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
-/// For a connection as a whole, so that nobody holds one by reading slowly, and everybody comes to
+/// For a connection as a whole, so that a slow reader does not hold one, and every client comes to
 /// see a new certificate.
 const CONNECTION_TIME_MAX: Duration = Duration::from_mins(10);
 /// For the request under way when that time is over.
@@ -64,11 +64,11 @@ impl HttpsError {
     }
 }
 
-/// Warnings that requests cannot be judged: whoever asks on must not fill the log.
+/// Warnings that requests cannot be authorized: repeated requests must not fill the log.
 const WARNING_PACE: Pace = Pace { per_second: 1, burst: 1 };
 
 struct Gate {
-    answers: Mutex<Answers>,
+    answers: Mutex<CachedAuthority>,
     authority: ApiServer,
     warnings: Mutex<Bucket>,
 }
@@ -140,7 +140,7 @@ async fn converse(stream: TcpStream, acceptor: TlsAcceptor, routes: Router) -> R
     }
 }
 
-/// Nobody passes whom the API server does not let pass.
+/// Only requests that the API server authorizes pass.
 async fn guard(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
     if !OPEN_PATHS.contains(&request.uri().path()) {
         match gate.judge(request.method(), request.uri().path(), request.headers()).await {
@@ -155,7 +155,7 @@ async fn guard(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) 
 }
 
 impl Gate {
-    /// Who asks, if they may.
+    /// The user of the request, if it is authorized.
     async fn judge(
         &self,
         method: &Method,
@@ -169,9 +169,9 @@ impl Gate {
                 let now = Instant::now();
                 access::judge(&self.answers, &self.authority, token, action, now).await
             }
-            Err(why) => Verdict::NoToken(why),
+            Err(why) => AccessDecision::NoToken(why),
         };
-        if let Verdict::Unavailable(why) = &verdict
+        if let AccessDecision::Unavailable(why) = &verdict
             && self.warnings.lock().take(Instant::now()).is_ok()
         {
             warn!("a request over HTTPS cannot be judged: {why}");
@@ -180,19 +180,19 @@ impl Gate {
     }
 }
 
-fn allowed_user(verdict: Verdict, action: Action<'_>) -> Result<Arc<User>, Box<Response>> {
+fn allowed_user(verdict: AccessDecision, action: Action<'_>) -> Result<Arc<User>, Box<Response>> {
     let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
     let refused = match verdict {
-        Verdict::Allowed(user) => return Ok(user),
-        Verdict::NoToken(why) => {
+        AccessDecision::Allowed(user) => return Ok(user),
+        AccessDecision::NoToken(why) => {
             let why = format!("{why}: `Authorization: Bearer TOKEN`, as for the API server");
             (challenge, said(StatusCode::UNAUTHORIZED, &why)).into_response()
         }
-        Verdict::BadToken => {
+        AccessDecision::BadToken => {
             let why = "the API server does not know this token: it may have expired";
             (challenge, said(StatusCode::UNAUTHORIZED, why)).into_response()
         }
-        Verdict::Forbidden(user) => {
+        AccessDecision::Forbidden(user) => {
             let Action { verb, path } = action;
             let why = format!(
                 "user {user:?} may not {verb} {path:?}: that takes a ClusterRole with it in \
@@ -200,7 +200,7 @@ fn allowed_user(verdict: Verdict, action: Action<'_>) -> Result<Arc<User>, Box<R
             );
             said(StatusCode::FORBIDDEN, &why)
         }
-        Verdict::Unavailable(why) => said(StatusCode::SERVICE_UNAVAILABLE, &why),
+        AccessDecision::Unavailable(why) => said(StatusCode::SERVICE_UNAVAILABLE, &why),
     };
     Err(Box::new(refused))
 }

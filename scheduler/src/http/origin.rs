@@ -21,7 +21,7 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Why a request is not answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Refusal {
+enum ForbiddenRequest {
     /// It cannot be told for whom the request is.
     NoHost,
     /// It is for another server, by name.
@@ -41,15 +41,15 @@ pub async fn guard(request: Request, next: Next) -> Response {
     }
 }
 
-fn judge(target: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+fn judge(target: &Uri, headers: &HeaderMap) -> Result<(), ForbiddenRequest> {
     let host = host(target, headers)?;
     if !is_loopback(&host) {
-        return Err(Refusal::ForeignHost(host.to_string()));
+        return Err(ForbiddenRequest::ForeignHost(host.to_string()));
     }
     for site in headers.get_all(SEC_FETCH_SITE) {
         // `none`: a person typed the address. `same-site` is another port of the same name.
         if site != "none" && site != "same-origin" {
-            return Err(Refusal::CrossSite(readable(site)));
+            return Err(ForbiddenRequest::CrossSite(readable(site)));
         }
     }
     for origin in headers.get_all(header::ORIGIN) {
@@ -59,22 +59,24 @@ fn judge(target: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
             .and_then(|origin| origin.strip_prefix("http://"))
             .is_some_and(|origin| origin.eq_ignore_ascii_case(host.as_str()));
         if !is_own {
-            return Err(Refusal::CrossSite(readable(origin)));
+            return Err(ForbiddenRequest::CrossSite(readable(origin)));
         }
     }
     Ok(())
 }
 
 /// For whom the request is. The request line may name a host too, and must agree.
-fn host(target: &Uri, headers: &HeaderMap) -> Result<Authority, Refusal> {
+fn host(target: &Uri, headers: &HeaderMap) -> Result<Authority, ForbiddenRequest> {
     let mut all = headers.get_all(header::HOST).iter();
-    let (Some(value), None) = (all.next(), all.next()) else { return Err(Refusal::NoHost) };
+    let (Some(value), None) = (all.next(), all.next()) else {
+        return Err(ForbiddenRequest::NoHost);
+    };
     let host: Authority = match value.to_str().map(str::parse) {
         Ok(Ok(host)) => host,
-        _ => return Err(Refusal::ForeignHost(readable(value))),
+        _ => return Err(ForbiddenRequest::ForeignHost(readable(value))),
     };
     match target.authority() {
-        Some(named) if *named != host => Err(Refusal::ForeignHost(named.to_string())),
+        Some(named) if *named != host => Err(ForbiddenRequest::ForeignHost(named.to_string())),
         _ => Ok(host),
     }
 }
@@ -105,7 +107,7 @@ fn readable(value: &HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for ForbiddenRequest {
     fn into_response(self) -> Response {
         let (code, error) = match self {
             Self::NoHost => {

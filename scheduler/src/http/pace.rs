@@ -1,4 +1,4 @@
-//! How often something is done, whoever asks for it. Time is an argument.
+//! How often something is done, over all users. Time is an argument.
 
 use std::time::{Duration, Instant};
 
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_as_long_as_told_passes() {
+    fn a_user_that_waits_as_long_as_required_passes() {
         let (mut bucket, start) = (Bucket::new(PACE), Instant::now());
         assert_eq!(taken(&mut bucket, start, 20), 20);
         let wait = bucket.take(start).unwrap_err();

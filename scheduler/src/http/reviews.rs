@@ -90,7 +90,7 @@ impl Authority for ApiServer {
     }
 }
 
-/// Somebody without a name is nobody: roles could not name them either.
+/// A user without a name counts as none: roles could not name it either.
 fn user(info: UserInfo) -> Option<User> {
     let UserInfo { username, uid, groups, extra } = info;
     let name = username.filter(|name| !name.is_empty())?;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant as Clock};
 
-use engine::{Engine, EngineConfig, Event, Kind, Poll, Work};
+use engine::{Engine, EngineConfig, Event, Poll, WatchedKind, Work};
 use model::{Assignment, Instant};
 
 use super::workload::{self, Dice};
@@ -70,7 +70,7 @@ pub fn simulate(
         let spec = &specs[dice.below(specs.len())];
         engine.handle(now, Event::PodSeen(workload::pod(number, spec, Assignment::Waiting)));
     }
-    for kind in Kind::ALL {
+    for kind in WatchedKind::ALL {
         engine.handle(now, Event::Synced(kind));
     }
     let arrival = began.elapsed();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::{
     Assignment, ClusterNode, Deletion, Labels, Node, NodeName, ObjectKey, Pod, PodRequests,
-    PodSpec, Resources, Shape,
+    PodSpec, Resources, SchedulingSpec,
 };
 
 /// Zones that Nodes are spread over.
@@ -70,17 +70,17 @@ pub fn specs(shapes: usize, profile: &str, dice: &mut Dice) -> Vec<Arc<PodSpec>>
         Arc::new(PodSpec {
             profile: profile.into(),
             namespace: "default".into(),
-            shape: Arc::new(Shape {
+            scheduling: Arc::new(SchedulingSpec {
                 labels: app,
                 requests: PodRequests {
-                    held: asked.clone(),
-                    held_in_scores: asked.clone(),
+                    effective: asked.clone(),
+                    effective_in_scores: asked.clone(),
                     asked_in_scores: asked.clone(),
                     asked,
                 },
                 containers: 1,
                 images: vec![format!("app-{number}:1").into()],
-                ..Shape::default()
+                ..SchedulingSpec::default()
             }),
             needs: Vec::new(),
             failure_policy: None,

@@ -236,7 +236,7 @@ mod tests {
             spec: Arc::new(PodSpec {
                 profile: crds::SCHEDULER_NAME.into(),
                 namespace: "a".into(),
-                shape: Arc::default(),
+                scheduling: Arc::default(),
                 needs: Vec::new(),
                 failure_policy: None,
                 hold: None,

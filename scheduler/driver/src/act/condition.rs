@@ -1,4 +1,4 @@
-use engine::Held;
+use engine::Unschedulable;
 use http::Method;
 use kube::Client;
 use model::NodeName;
@@ -10,9 +10,13 @@ use crate::clock::wall_clock;
 use crate::wire::WirePod;
 
 /// Writes `PodScheduled=False` and the Node that is being cleared for the Pod, and returns the Pod as it is then.
-pub(crate) async fn write_condition(client: &Client, held: &Held) -> Result<WirePod, kube::Error> {
-    let path = format!("/api/v1/namespaces/{}/pods/{}/status", held.pod.namespace, held.pod.name);
-    let request = request(Method::PATCH, &path, STRATEGIC_MERGE, &patch(held))
+pub(crate) async fn write_condition(
+    client: &Client,
+    report: &Unschedulable,
+) -> Result<WirePod, kube::Error> {
+    let path =
+        format!("/api/v1/namespaces/{}/pods/{}/status", report.pod.namespace, report.pod.name);
+    let request = request(Method::PATCH, &path, STRATEGIC_MERGE, &patch(report))
         .map_err(kube::Error::HttpError)?;
     match timeout(CALL_TIMEOUT, client.request(request)).await {
         Ok(reply) => reply,
@@ -22,21 +26,21 @@ pub(crate) async fn write_condition(client: &Client, held: &Held) -> Result<Wire
 
 /// UID and version are preconditions: neither a successor under the same name nor a Pod that has
 /// been bound meanwhile is told that it waits.
-fn patch(held: &Held) -> Value {
+fn patch(report: &Unschedulable) -> Value {
     let mut condition = json!({
         "type": "PodScheduled",
         "status": "False",
-        "reason": held.reason.as_str(),
-        "message": &*held.message,
+        "reason": report.reason.as_str(),
+        "message": &*report.message,
     });
     // Only a transition moves the transition time.
-    if held.first {
+    if report.first {
         condition["lastTransitionTime"] = json!(format!("{:.0}", wall_clock()));
     }
     // Always said: on the version that the decision was made of, saying the same changes nothing.
-    let nominated = held.nominated_node.as_ref().map(NodeName::as_str);
+    let nominated = report.nominated_node.as_ref().map(NodeName::as_str);
     json!({
-        "metadata": {"uid": held.uid.as_str(), "resourceVersion": &*held.resource_version},
+        "metadata": {"uid": report.uid.as_str(), "resourceVersion": &*report.resource_version},
         "status": {"conditions": [condition], "nominatedNodeName": nominated},
     })
 }
@@ -47,8 +51,8 @@ mod tests {
     use engine::ConditionReason;
     use model::ObjectKey;
 
-    fn held() -> Held {
-        Held {
+    fn report() -> Unschedulable {
+        Unschedulable {
             pod: ObjectKey::new("a", "p"),
             uid: "u".into(),
             resource_version: "7".into(),
@@ -61,12 +65,12 @@ mod tests {
 
     #[test]
     fn the_transition_time_moves_only_on_a_transition() {
-        let mut held = held();
-        let first = patch(&held);
+        let mut report = report();
+        let first = patch(&report);
         let time = first["status"]["conditions"][0]["lastTransitionTime"].as_str().unwrap();
         assert!(time.ends_with('Z') && !time.contains('.'), "{time}");
-        held.first = false;
-        let second = patch(&held);
+        report.first = false;
+        let second = patch(&report);
         assert_eq!(second["status"]["conditions"][0].get("lastTransitionTime"), None);
         assert_eq!(second["metadata"]["uid"], "u");
         assert_eq!(second["metadata"]["resourceVersion"], "7");
@@ -74,9 +78,9 @@ mod tests {
 
     #[test]
     fn the_nomination_is_set_or_cleared_in_the_same_write() {
-        let mut held = held();
-        assert_eq!(patch(&held)["status"].get("nominatedNodeName"), Some(&Value::Null));
-        held.nominated_node = Some("n1".into());
-        assert_eq!(patch(&held)["status"]["nominatedNodeName"], "n1");
+        let mut report = report();
+        assert_eq!(patch(&report)["status"].get("nominatedNodeName"), Some(&Value::Null));
+        report.nominated_node = Some("n1".into());
+        assert_eq!(patch(&report)["status"]["nominatedNodeName"], "n1");
     }
 }

@@ -132,7 +132,7 @@ pub(crate) fn tampered(alarm: &Alarm) -> EventBody {
     .event()
 }
 
-pub(crate) fn in_vain(notice: &crate::tampering::Notice) -> EventBody {
+pub(crate) fn without_effect(notice: &crate::tampering::Notice) -> EventBody {
     event(&notice.pod, &notice.uid, "Warning", NO_EFFECT_REASON.into(), notice.message)
 }
 
@@ -206,7 +206,7 @@ mod tests {
         assert!(event["metadata"]["name"].as_str().unwrap().len() <= 253);
     }
     #[test]
-    fn a_victim_learns_who_took_its_place() {
+    fn a_victim_learns_which_pod_took_its_place() {
         let event = preempted(&Eviction {
             victim: ObjectKey::new("a", "v"),
             uid: "u".into(),

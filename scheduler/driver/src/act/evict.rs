@@ -198,7 +198,7 @@ fn step(eviction: &Eviction) -> Result<Request<Vec<u8>>, kube::Error> {
     request.map_err(kube::Error::HttpError)
 }
 
-/// The UID is a precondition: a successor under the same name is nobody's victim.
+/// The UID is a precondition: a successor under the same name is not the victim.
 fn announcement(eviction: &Eviction) -> Value {
     let (status, why) = match eviction.step {
         EvictionStep::Announce | EvictionStep::Delete => {

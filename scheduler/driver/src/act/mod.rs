@@ -10,7 +10,7 @@ pub(crate) use bind::{BindReport, bind};
 pub(crate) use condition::write_condition;
 pub use event::Notice;
 pub(crate) use event::{
-    EventBody, failed_scheduling, in_vain, preempted, scheduled, tampered, write_event,
+    EventBody, failed_scheduling, preempted, scheduled, tampered, without_effect, write_event,
 };
 pub(crate) use evict::{EvictOutcome, EvictReport, evict};
 pub(crate) use object_use::{

@@ -23,8 +23,8 @@ pub(crate) struct Condition {
 /// The conditions that an object's use gives it, each with its old time unless it has changed.
 ///
 /// Whether it is drained is said of what is being released; and denied for good where it once stood,
-/// `has_stray`, though nobody of us said so. It cannot be taken away: whoever wrote it owns a part of
-/// it, that part would stay, and the API server would refuse the rest.
+/// `has_stray`, though this scheduler never set it. It cannot be removed: its writer owns a part of it, that part would
+/// stay, and the API server would refuse the rest.
 pub(crate) fn conditions(
     used: &ObjectUsed,
     before: &[Condition],

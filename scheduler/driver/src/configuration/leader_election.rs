@@ -14,10 +14,10 @@ use crate::election::ElectionSettings;
 pub(super) struct LeaderElection {
     /// Whether replicas agree on one that decides; `--leader-elect` goes before.
     pub leader_elect: Option<bool>,
-    /// Whoever does not lead waits this long after the last renewal that it saw. Whole seconds, up to 1 h.
+    /// A replica that does not lead waits this long after the last renewal that it saw. Whole seconds, up to 1 h.
     #[schemars(with = "Option<String>")]
     lease_duration: Option<SignedDuration>,
-    /// Whoever leads stops this long after the last renewal that it sent.
+    /// The leader stops this long after the last renewal that it sent.
     #[schemars(with = "Option<String>")]
     renew_deadline: Option<SignedDuration>,
     /// How often it renews.

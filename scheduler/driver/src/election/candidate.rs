@@ -13,7 +13,7 @@ use model::Instant;
 
 use super::lease;
 use super::settings::ElectionSettings;
-use super::tenure::{Standing, Term};
+use super::tenure::{LeadershipState, Term};
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +31,7 @@ pub(super) enum Step {
 pub(super) enum Reply {
     Found(Box<Lease>),
     NotFound,
-    /// Somebody else wrote meanwhile.
+    /// Another writer was faster.
     Conflict,
     /// No answer, or one that says nothing about the Lease.
     Failed,
@@ -59,7 +59,7 @@ enum Role {
     Leading { began: Instant, renewed_at: Instant },
 }
 
-/// The Lease, and since when it has been so by our own clock: nobody else's is believed.
+/// The Lease, and since when it has been so by the local clock: no other clock is trusted.
 #[derive(Debug)]
 struct Seen {
     lease: Lease,
@@ -80,16 +80,16 @@ impl Candidate {
         }
     }
 
-    /// What everybody else should know now.
-    pub fn standing(&self) -> Standing {
+    /// The state to publish now.
+    pub fn leadership(&self) -> LeadershipState {
         let lease = self.seen.as_ref().map(|seen| &seen.lease);
         match self.role {
             Role::Following => {
-                Standing::Following { leader: lease.and_then(lease::holder).map(Into::into) }
+                LeadershipState::Following { leader: lease.and_then(lease::holder).map(Into::into) }
             }
             Role::Leading { began, renewed_at } => {
                 let transitions = lease.map_or(0, lease::transitions);
-                Standing::Leading(Term {
+                LeadershipState::Leading(Term {
                     name: Some(format!("{}/{transitions}", self.identity).into()),
                     began,
                     until: Some(self.deadline(renewed_at)),
@@ -201,7 +201,7 @@ impl Candidate {
         };
         self.seen = Some(Seen { lease: found, since });
         match (&self.role, self.asked_at, is_ours) {
-            // Somebody edited it, or the answer to a renewal was lost: renew on top of it.
+            // It was edited, or the reply to a renewal was lost: renew on top of it.
             (Role::Leading { .. }, _, true) => self.due = now,
             // The answer to taking it was lost. Others count from later than we asked.
             (Role::Following, Some(asked_at), true) if now < self.deadline(asked_at) => {

@@ -107,7 +107,7 @@ fn with_timeout(uri: &Uri, timeout: Duration) -> Option<Uri> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tenure::{Standing, Term};
+    use super::super::tenure::{LeadershipState, Term};
     use super::*;
     use model::Instant;
     use tower::ServiceExt as _;
@@ -118,7 +118,7 @@ mod tests {
         let tenure = Tenure::following();
         let until = Some(Instant::from_start(Duration::from_secs(seconds)));
         let name = Some("a/1".into());
-        tenure.publish(Standing::Leading(Term { name, began: Instant::START, until }));
+        tenure.publish(LeadershipState::Leading(Term { name, began: Instant::START, until }));
         tenure
     }
 

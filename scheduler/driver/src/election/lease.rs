@@ -57,7 +57,7 @@ pub(super) fn renewed(held: &Lease, now: Timestamp) -> Lease {
     lease
 }
 
-/// Nobody's, so that another may take it at once.
+/// Without a holder, so that another replica may take it at once.
 pub(super) fn released(held: &Lease, now: Timestamp) -> Lease {
     let mut lease = renewed(held, now);
     let spec = lease.spec.get_or_insert_default();

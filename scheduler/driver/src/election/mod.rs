@@ -1,11 +1,11 @@
-//! Who leads: several replicas, one of which decides.
+//! Leader election: several replicas, one of which decides.
 //!
 //! [`candidate`] is the state machine (no I/O, time is an argument); [`runner`] talks to the API server for
-//! it; [`tenure`] is what everybody else sees of the outcome; [`fence`] lets no write out of this process
+//! it; [`tenure`] publishes the outcome to the process; [`fence`] lets no write out of this process
 //! without a term that still holds.
 //!
 //! ```text
-//!  sent at t:   renewal ──────────────▶ nobody else may lead before t + lease duration
+//!  sent at t:   renewal ──────────────▶ no other may lead before t + lease duration
 //!  this side:   leads until t + renew deadline; every write carries a time-out below the difference
 //! ```
 //!

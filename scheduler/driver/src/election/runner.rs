@@ -1,4 +1,4 @@
-//! Carries out what the candidate wants, and tells everybody how it stands.
+//! Carries out the steps of the candidate, and publishes its state.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tracing::{info, warn};
 use super::candidate::{Candidate, Reply, Step};
 use super::identity;
 use super::settings::ElectionSettings;
-use super::tenure::{Standing, Tenure};
+use super::tenure::{LeadershipState, Tenure};
 
 /// How a replica leaves the election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct Election {
     candidate: Candidate,
     leases: Leases,
     tenure: Tenure,
-    last: Standing,
+    last: LeadershipState,
     write_timeout: Duration,
 }
 
@@ -45,16 +45,16 @@ impl Election {
         };
         let write_timeout = settings.write_timeout();
         let candidate = Candidate::new(settings, identity::fresh(), tenure.clock().now());
-        let last = candidate.standing();
+        let last = candidate.leadership();
         Self { candidate, leases, tenure, last, write_timeout }
     }
 
-    /// How it stands, for everybody.
+    /// Whether this replica leads, for the rest of the process.
     pub fn tenure(&self) -> Tenure {
         self.tenure.clone()
     }
 
-    /// Runs until `stop`, then gives the Lease back, so that nobody has to wait for it to run out.
+    /// Runs until `stop`, then gives the Lease back, so that no other replica has to wait until it expires.
     pub async fn run(mut self, stop: impl Future<Output = Leaving> + Send) {
         let mut stop = std::pin::pin!(stop);
         let leaving = loop {
@@ -99,34 +99,36 @@ impl Election {
     }
 
     fn publish(&mut self) {
-        let standing = self.candidate.standing();
-        match (&self.last, &standing) {
-            (Standing::Leading(before), Standing::Leading(now)) if before.is_same(now) => {}
-            (_, Standing::Leading(term)) => {
+        let leadership = self.candidate.leadership();
+        match (&self.last, &leadership) {
+            (LeadershipState::Leading(before), LeadershipState::Leading(now))
+                if before.is_same(now) => {}
+            (_, LeadershipState::Leading(term)) => {
                 info!(term = term.name.as_deref(), "leading from now on");
             }
-            (Standing::Leading(term), Standing::Following { .. }) => {
+            (LeadershipState::Leading(term), LeadershipState::Following { .. }) => {
                 let term = term.name.as_deref();
                 warn!(term, "not leading any more; what was under way is given up");
             }
-            (Standing::Following { leader: before }, Standing::Following { leader }) => {
-                match leader {
-                    Some(leader) if before.as_ref() != Some(leader) => {
-                        info!(%leader, "another replica leads");
-                    }
-                    None if before.is_some() => info!("nobody leads"),
-                    Some(_) | None => {}
+            (
+                LeadershipState::Following { leader: before },
+                LeadershipState::Following { leader },
+            ) => match leader {
+                Some(leader) if before.as_ref() != Some(leader) => {
+                    info!(%leader, "another replica leads");
                 }
-            }
+                None if before.is_some() => info!("nobody leads"),
+                Some(_) | None => {}
+            },
         }
-        self.last = standing.clone();
-        self.tenure.publish(standing);
+        self.last = leadership.clone();
+        self.tenure.publish(leadership);
     }
 
     /// A renewal may have been under way when we were stopped: what it left is what is given back.
     async fn release(&mut self, leaving: Leaving) {
         // From here on the fence lets no write out.
-        self.tenure.publish(Standing::Following { leader: None });
+        self.tenure.publish(LeadershipState::Following { leader: None });
         if leaving == Leaving::Broken {
             // What has left already, the API server gives up within this time. The Lease is ours until then, or runs out.
             sleep(self.write_timeout).await;

@@ -7,9 +7,9 @@ use std::time::Duration;
 pub struct ElectionSettings {
     pub namespace: String,
     pub name: String,
-    /// Whoever does not lead waits this long after the last renewal that it saw.
+    /// A replica that does not lead waits this long after the last renewal that it saw.
     pub lease_duration: Duration,
-    /// Whoever leads stops this long after the last renewal that it sent.
+    /// The leader stops this long after the last renewal that it sent.
     pub renew_deadline: Duration,
     pub retry_period: Duration,
 }

@@ -1,4 +1,4 @@
-//! What the rest of the process knows about who leads.
+//! Whether this replica leads, for the rest of the process.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl Term {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum LeadershipState {
     /// By holder identity, as far as it is known.
     Following {
         leader: Option<Arc<str>>,
@@ -39,7 +39,7 @@ pub(crate) enum Standing {
 #[derive(Clone)]
 pub struct Tenure {
     clock: Clock,
-    standing: Arc<watch::Sender<Standing>>,
+    leadership: Arc<watch::Sender<LeadershipState>>,
     doubt: Arc<Notify>,
     /// It looks on while others lead, and is no candidate.
     looks_on: bool,
@@ -47,53 +47,55 @@ pub struct Tenure {
 
 impl fmt::Debug for Tenure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Tenure").field(&*self.standing.borrow()).finish()
+        f.debug_tuple("Tenure").field(&*self.leadership.borrow()).finish()
     }
 }
 
 impl Tenure {
-    /// Of the only replica, which leads without asking anybody.
+    /// Of a single replica, which leads without an election.
     pub fn unopposed() -> Self {
-        Self::starting_as(Standing::Leading(Term {
+        Self::starting_as(LeadershipState::Leading(Term {
             name: None,
             began: Instant::START,
             until: None,
         }))
     }
 
-    /// Of one that never writes anything, whoever leads.
+    /// Of a replica that never leads and never writes.
     pub fn onlooker() -> Self {
         Self { looks_on: true, ..Self::following() }
     }
 
     pub(crate) fn following() -> Self {
-        Self::starting_as(Standing::Following { leader: None })
+        Self::starting_as(LeadershipState::Following { leader: None })
     }
 
-    fn starting_as(standing: Standing) -> Self {
-        let (standing, doubt) = (watch::Sender::new(standing), Arc::default());
-        Self { clock: Clock::start(), standing: Arc::new(standing), doubt, looks_on: false }
+    fn starting_as(leadership: LeadershipState) -> Self {
+        let (leadership, doubt) = (watch::Sender::new(leadership), Arc::default());
+        Self { clock: Clock::start(), leadership: Arc::new(leadership), doubt, looks_on: false }
     }
 
     pub(crate) fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    pub(crate) fn publish(&self, standing: Standing) {
-        self.standing.send_if_modified(|current| {
-            let is_new = *current != standing;
-            *current = standing;
+    pub(crate) fn publish(&self, leadership: LeadershipState) {
+        self.leadership.send_if_modified(|current| {
+            let is_new = *current != leadership;
+            *current = leadership;
             is_new
         });
     }
 
-    /// The present term, if this replica leads right now: by the clock, whoever has noticed or not.
+    /// The present term, if this replica leads right now: by the clock, also if the change was not published yet.
     pub(crate) fn term(&self) -> Option<Term> {
-        match &*self.standing.borrow() {
-            Standing::Leading(term) if term.until.is_none_or(|until| self.clock.now() < until) => {
+        match &*self.leadership.borrow() {
+            LeadershipState::Leading(term)
+                if term.until.is_none_or(|until| self.clock.now() < until) =>
+            {
                 Some(term.clone())
             }
-            Standing::Leading(_) | Standing::Following { .. } => None,
+            LeadershipState::Leading(_) | LeadershipState::Following { .. } => None,
         }
     }
 
@@ -106,20 +108,20 @@ impl Tenure {
     }
 
     /// Who leads instead, by holder identity, as far as it is known. None while this replica leads, and for
-    /// one that only looks on: nobody else knows what it does.
+    /// one that only looks on: no other replica has its state.
     pub fn leader_elsewhere(&self) -> Option<Option<Arc<str>>> {
         if self.leads() || self.looks_on {
             return None;
         }
-        match &*self.standing.borrow() {
-            Standing::Following { leader } => Some(leader.clone()),
-            Standing::Leading(_) => Some(None),
+        match &*self.leadership.borrow() {
+            LeadershipState::Following { leader } => Some(leader.clone()),
+            LeadershipState::Leading(_) => Some(None),
         }
     }
 
     /// Ready when this replica leads; at once if it does.
     pub async fn begun(&self) -> Term {
-        let mut changes = self.standing.subscribe();
+        let mut changes = self.leadership.subscribe();
         loop {
             if let Some(term) = self.term() {
                 return term;
@@ -131,7 +133,7 @@ impl Tenure {
 
     /// Ready when the term is over; at once if it is.
     pub async fn ended(&self, term: &Term) {
-        let mut changes = self.standing.subscribe();
+        let mut changes = self.leadership.subscribe();
         while let Some(current) = self.term().filter(|current| current.is_same(term)) {
             match current.until {
                 Some(until) => tokio::select! {
@@ -144,8 +146,8 @@ impl Tenure {
     }
 
     /// Ready when a term begins, ends, or is renewed.
-    pub(crate) fn changes(&self) -> watch::Receiver<Standing> {
-        self.standing.subscribe()
+    pub(crate) fn changes(&self) -> watch::Receiver<LeadershipState> {
+        self.leadership.subscribe()
     }
 
     /// The API server took us for a former leader: the election should look again.
@@ -163,13 +165,13 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn leading(name: &str, until_s: u64) -> Standing {
+    fn leading(name: &str, until_s: u64) -> LeadershipState {
         let until = Some(Instant::from_start(Duration::from_secs(until_s)));
-        Standing::Leading(Term { name: Some(name.into()), began: Instant::START, until })
+        LeadershipState::Leading(Term { name: Some(name.into()), began: Instant::START, until })
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_term_ends_by_the_clock_though_nobody_says_so() {
+    async fn a_term_ends_by_the_clock_alone() {
         let tenure = Tenure::following();
         tenure.publish(leading("a/1", 10));
         let term = tenure.begun().await;

@@ -30,7 +30,7 @@ impl Files {
         let name = format!("{PREFIX}{}-{why}{SUFFIX}", time.strftime("%Y%m%dT%H%M%SZ"));
         let path = self.folder.join(name);
         fs::create_dir_all(&self.folder)?;
-        // Whoever looks meanwhile sees a whole journal or none.
+        // A reader sees a whole journal or none.
         let unfinished = self.folder.join(UNFINISHED);
         let mut file = create(&unfinished)?;
         for part in parts {

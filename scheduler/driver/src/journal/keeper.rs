@@ -43,7 +43,7 @@ impl Default for Settings {
 /// The parts of one gzip file of JSON lines.
 pub(crate) type Parts = Vec<Arc<[u8]>>;
 
-/// Where a journal that somebody asked for is to go.
+/// Where a requested journal is sent.
 pub(crate) type Dump = oneshot::Sender<Parts>;
 
 /// Why the keeper is to write a file.
@@ -135,7 +135,7 @@ fn keep(settings: &Settings, receiver: &Receiver<Message>, is_full: &AtomicBool)
                 asked_for = false;
                 debug!(bytes = ring.bytes(), "a segment of the journal begins");
             }
-            // Whoever asked may have gone.
+            // The requester may have gone.
             Message::Dump(to) => drop(to.send(ring.parts()?)),
             Message::Save(alarm) => save(&ring, files.as_mut(), alarm)?,
         }

@@ -1,4 +1,4 @@
-//! The engine with its journal: nobody can change the one past the other.
+//! The engine with its journal: every change of the engine is recorded.
 
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -73,7 +73,7 @@ impl Recorded {
     pub fn poll(&mut self, at: Instant, work: Work) -> Poll {
         match self.call(Call::Poll { at, work }) {
             Outcome::Polled(poll) => poll,
-            // There may be more to do without the one who is set aside.
+            // There may be more to do without the quarantined Pod.
             _ => Poll::Yield,
         }
     }
@@ -97,7 +97,7 @@ impl Recorded {
         self.hand_over();
         match &self.keeping {
             Keeping::Since(keeper) => keeper.dump(to),
-            // Whoever asked may have gone.
+            // The requester may have gone.
             Keeping::NotYet(_) | Keeping::Never => drop(to.send(Parts::new())),
         }
     }

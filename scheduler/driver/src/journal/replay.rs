@@ -95,7 +95,7 @@ impl Replayed {
         }
         match out {
             Outcome::Polled(Poll::Bind(_)) => self.binds += 1,
-            Outcome::Reported(Some(Report::Held(_))) => self.held += 1,
+            Outcome::Reported(Some(Report::Unschedulable(_))) => self.held += 1,
             Outcome::Reported(Some(Report::Evict(_))) => self.evictions += 1,
             Outcome::Failed { .. } => self.failures += 1,
             _ => {}

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use engine::{Stats, Tally, Tries};
+use engine::{AttemptHistory, QueueMetrics, Stats};
 use model::Instant;
 use prometheus::{Histogram, HistogramVec, IntCounter, IntCounterVec};
 
@@ -75,11 +75,11 @@ impl Attempts {
             )?,
             preemptions: make.counter(
                 "scheduler_preemption_attempts_total",
-                "Attempts to make room for a Pod by sending others away, in vain or not.",
+                "Attempts to make room for a Pod by preemption, successful or not.",
             )?,
             victims: make.histogram(
                 "scheduler_preemption_victims",
-                "Pods that were sent away in one preemption.",
+                "Victims of one preemption.",
                 prometheus::exponential_buckets(1.0, 2.0, 7)?,
             )?,
         })
@@ -97,22 +97,27 @@ impl Attempts {
     }
 
     /// The engine was asked to decide. Returns how long one decision took.
-    pub fn polled(&self, tally: &Tally, has_decided: bool, took: Duration) -> Duration {
-        let mut in_vain: Vec<(&str, &str, u64)> = Vec::new();
-        for (profile, counts) in tally.in_vain() {
+    pub fn polled(
+        &self,
+        queue_metrics: &QueueMetrics,
+        has_decided: bool,
+        took: Duration,
+    ) -> Duration {
+        let mut failed: Vec<(&str, &str, u64)> = Vec::new();
+        for (profile, counts) in queue_metrics.failed_attempts() {
             for (result, known) in [(UNSCHEDULABLE, counts.unschedulable), (ERROR, counts.failed)] {
-                let told = self.told_in_vain(result, profile);
+                let told = self.known_failed(result, profile);
                 if known > told {
-                    in_vain.push((result, profile, known - told));
+                    failed.push((result, profile, known - told));
                 }
             }
         }
-        let attempts = in_vain.iter().map(|it| it.2).sum::<u64>() + u64::from(has_decided);
+        let attempts = failed.iter().map(|it| it.2).sum::<u64>() + u64::from(has_decided);
         let each = took / u32::try_from(attempts).unwrap_or(u32::MAX).max(1);
         for _ in 0..attempts {
             self.algorithm.observe(each.as_secs_f64());
         }
-        for (result, profile, attempts) in in_vain {
+        for (result, profile, attempts) in failed {
             for _ in 0..attempts {
                 self.count(result, profile, each);
             }
@@ -121,7 +126,7 @@ impl Attempts {
     }
 
     /// Errors are counted by Bindings, too; so what was told of attempts in vain is kept apart.
-    fn told_in_vain(&self, result: &str, profile: &str) -> u64 {
+    fn known_failed(&self, result: &str, profile: &str) -> u64 {
         let all = self.total.with_label_values(&[result, profile]).get();
         if result != ERROR {
             return all;
@@ -136,9 +141,9 @@ impl Attempts {
     }
 
     /// A Binding was carried out.
-    pub fn bound(&self, profile: &str, took: Took, now: Instant, tries: Option<&Tries>) {
+    pub fn bound(&self, profile: &str, took: Took, now: Instant, history: Option<&AttemptHistory>) {
         self.bind_ended("Success", SCHEDULED, profile, took);
-        let Some(Tries { count, first: Some(first), .. }) = tries else { return };
+        let Some(AttemptHistory { count, first: Some(first), .. }) = history else { return };
         self.tries.observe(f64::from(*count));
         let attempts = match *count {
             told if told < ATTEMPTS_TOLD_MAX => told.to_string(),
@@ -167,7 +172,7 @@ impl Attempts {
         clippy::cast_sign_loss,
         reason = "a count on a graph"
     )]
-    pub(super) fn publish(&self, stats: &Stats, tally: &Tally) {
+    pub(super) fn publish(&self, stats: &Stats, queue_metrics: &QueueMetrics) {
         let preemptions = stats.preemptions.saturating_sub(self.victims.get_sample_count());
         let told = self.victims.get_sample_sum() as u64;
         let victims = stats.preemption_victims.saturating_sub(told);
@@ -175,17 +180,17 @@ impl Attempts {
             let share = victims / preemptions + u64::from(number < victims % preemptions);
             self.victims.observe(share as f64);
         }
-        raise_to(&self.preemptions, stats.preemptions + tally.preemptions_in_vain);
+        raise_to(&self.preemptions, stats.preemptions + queue_metrics.failed_preemptions);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use engine::{Engine, EngineConfig, Event, Kind, Work};
+    use engine::{Engine, EngineConfig, Event, WatchedKind, Work};
     use serde_json::json;
 
     use super::*;
-    use crate::served::Served;
+    use crate::profile_names::ProfileNames;
     use crate::translate;
 
     const OURS: &str = crds::SCHEDULER_NAME;
@@ -199,9 +204,9 @@ mod tests {
     }
 
     /// An engine that has tried so many Pods in vain: there is no Node.
-    fn in_vain(pods: usize) -> Engine {
+    fn failing(pods: usize) -> Engine {
         let mut engine = Engine::new(EngineConfig::default());
-        for kind in Kind::ALL {
+        for kind in WatchedKind::ALL {
             engine.handle(Instant::START, Event::Synced(kind));
         }
         for number in 0..pods {
@@ -211,7 +216,7 @@ mod tests {
                 "spec": {"schedulerName": OURS, "containers": [{}]},
             });
             let wire = serde_json::from_value(wire).unwrap();
-            let pod = translate::pod(&wire, &Served::default()).unwrap();
+            let pod = translate::pod(&wire, &ProfileNames::default()).unwrap();
             engine.handle(Instant::START, Event::PodSeen(pod));
         }
         engine.poll(Instant::START, Work { attempts_max: 64, nodes_max: 1 });
@@ -220,10 +225,10 @@ mod tests {
 
     #[test]
     fn the_attempts_of_one_call_share_its_time() {
-        let (attempts, engine) = (attempts(), in_vain(3));
-        let each = attempts.polled(engine.tally(), false, Duration::from_secs(6));
+        let (attempts, engine) = (attempts(), failing(3));
+        let each = attempts.polled(engine.queue_metrics(), false, Duration::from_secs(6));
         assert_eq!(each, Duration::from_secs(2));
-        let again = attempts.polled(engine.tally(), true, Duration::from_secs(1));
+        let again = attempts.polled(engine.queue_metrics(), true, Duration::from_secs(1));
         assert_eq!(again, Duration::from_secs(1), "what was told is not told again");
         let of = [UNSCHEDULABLE, OURS];
         assert_eq!(attempts.total.with_label_values(&of).get(), 3);
@@ -235,9 +240,9 @@ mod tests {
 
     #[test]
     fn a_binding_that_fails_is_an_error_and_hides_no_other() {
-        let (attempts, engine) = (attempts(), in_vain(1));
+        let (attempts, engine) = (attempts(), failing(1));
         attempts.not_bound(OURS, TOOK);
-        attempts.polled(engine.tally(), false, Duration::ZERO);
+        attempts.polled(engine.queue_metrics(), false, Duration::ZERO);
         let count = |result: &str| attempts.total.with_label_values(&[result, OURS]).get();
         assert_eq!((count(ERROR), count(UNSCHEDULABLE), count(SCHEDULED)), (1, 1, 0));
     }
@@ -247,8 +252,9 @@ mod tests {
         let attempts = attempts();
         let now = Instant::START + Duration::from_secs(40);
         for count in [1, 14, 15, 99] {
-            let tries = Tries { count, first: Some(Instant::START), ..Tries::default() };
-            attempts.bound(OURS, TOOK, now, Some(&tries));
+            let history =
+                AttemptHistory { count, first: Some(Instant::START), ..AttemptHistory::default() };
+            attempts.bound(OURS, TOOK, now, Some(&history));
         }
         let told = |label: &str| attempts.sli.with_label_values(&[label]).get_sample_count();
         assert_eq!((told("1"), told("14"), told("15+")), (1, 1, 2));
@@ -262,7 +268,7 @@ mod tests {
         let attempts = attempts();
         for (preemptions, preemption_victims) in [(0, 0), (1, 5), (1, 5), (3, 8)] {
             let stats = Stats { preemptions, preemption_victims, ..Stats::default() };
-            attempts.publish(&stats, &Tally::default());
+            attempts.publish(&stats, &QueueMetrics::default());
         }
         assert_eq!((attempts.preemptions.get(), attempts.victims.get_sample_count()), (3, 3));
         assert!((attempts.victims.get_sample_sum() - 8.0).abs() < f64::EPSILON);

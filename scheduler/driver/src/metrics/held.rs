@@ -1,8 +1,8 @@
-//! Who is held for which object, and for how long. Only the leader says it.
+//! Pods that are held for objects, and for how long. Only the leader reports it.
 
 use std::collections::BTreeSet;
 
-use engine::{Cause, Census};
+use engine::{Cause, PendingSummary};
 use model::{Instant, ObjectKind, ObjectRef};
 use parking_lot::Mutex;
 use prometheus::{GaugeVec, IntGauge, IntGaugeVec};
@@ -26,7 +26,7 @@ pub(super) struct HeldPods {
 
 type Row = [String; 4];
 
-/// What has series now, so that they end when nobody is held any more.
+/// What has series now, so that they end when no Pod is held any more.
 #[derive(Debug, Default)]
 struct Shown {
     held: BTreeSet<Row>,
@@ -38,7 +38,7 @@ impl HeldPods {
     pub fn new(make: &Maker) -> Made<Self> {
         let oldest = Ages::new(
             "corridor_oldest_held_pod_seconds",
-            "How long the Pod is held that has been held longest for an object, by why. 0: nobody is, or another replica leads.",
+            "Longest time that a Pod is held for an object, by reason. 0: none is, or another replica leads.",
             "reason",
         )?;
         for why in Cause::LABELS {
@@ -48,12 +48,12 @@ impl HeldPods {
             oldest: make.registered(oldest)?,
             held: make.gauges(
                 "corridor_held_pods",
-                "Pods held for a Corridor or MemoryBundle, by why. Only the leader says it; a series ends when nobody is held. At most 10,000 rows.",
+                "Pods held for a Corridor or MemoryBundle, by reason. Only the leader reports it; a series ends when no Pod is held. At most 10,000 series.",
                 &["namespace", "kind", "object", "reason"],
             )?,
             stranded: make.amounts(
                 "corridor_stranded_cpu_cores",
-                "CPU that Pods ask for who lack nothing but this object, at most what is free on all nodes together. Only the leader says it.",
+                "CPU requested by Pods that lack nothing but this object, at most what is free on all nodes together. Only the leader reports it.",
                 &["namespace", "kind", "object"],
             )?,
             unlisted: make.gauge(
@@ -65,27 +65,32 @@ impl HeldPods {
     }
 
     /// `None`: another replica leads.
-    pub fn publish(&self, census: Option<&Census>, unschedulable: &IntGaugeVec, clock: &Clock) {
-        let nobody = Census::default();
-        let census = census.unwrap_or(&nobody);
+    pub fn publish(
+        &self,
+        summary: Option<&PendingSummary>,
+        unschedulable: &IntGaugeVec,
+        clock: &Clock,
+    ) {
+        let empty = PendingSummary::default();
+        let summary = summary.unwrap_or(&empty);
         for why in Cause::LABELS {
             let at = |since: &Instant| Since::At(clock.deadline(*since));
-            self.oldest.set(why, census.oldest.get(why).map_or(Since::Nothing, at));
+            self.oldest.set(why, summary.oldest.get(why).map_or(Since::Nothing, at));
         }
         let mut shown = self.shown.lock();
-        let rows = census
+        let rows = summary
             .by_plugin
             .iter()
             .map(|((plugin, profile), pods)| ([plugin.clone(), profile.to_string()], gauge(*pods)));
         shown.unschedulable = show(unschedulable, rows, &shown.unschedulable);
-        let listed = census.held.iter().take(ROWS_MAX);
+        let listed = summary.held.iter().take(ROWS_MAX);
         let rows = listed.map(|((object, why), pods)| {
             let [namespace, kind, name] = names(object);
             ([namespace, kind, name, why.clone()], gauge(*pods))
         });
         shown.held = show(&self.held, rows, &shown.held);
-        self.unlisted.set(gauge(census.held.values().skip(ROWS_MAX).sum()));
-        let rows: Vec<_> = census.stranded_cpu_milli.iter().take(ROWS_MAX).collect();
+        self.unlisted.set(gauge(summary.held.values().skip(ROWS_MAX).sum()));
+        let rows: Vec<_> = summary.stranded_cpu_milli.iter().take(ROWS_MAX).collect();
         let now: BTreeSet<[String; 3]> = rows.iter().map(|(object, _)| names(object)).collect();
         for gone in shown.stranded.difference(&now) {
             let _ = self.stranded.remove_label_values(gone);
@@ -130,9 +135,9 @@ mod tests {
 
     use super::*;
 
-    fn held_for(name: &str) -> Census {
+    fn held_for(name: &str) -> PendingSummary {
         let object = ObjectRef { kind: ObjectKind::Corridor, key: ObjectKey::new("a", name) };
-        Census {
+        PendingSummary {
             held: [((object.clone(), "Short".to_owned()), 2)].into(),
             oldest: [("Short".to_owned(), Instant::START)].into(),
             stranded_cpu_milli: [(object, 1_500)].into(),
@@ -141,7 +146,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn series_end_when_nobody_is_held() {
+    async fn series_end_when_no_pod_is_held() {
         let make = Maker::new("here").unwrap();
         let held = HeldPods::new(&make).unwrap();
         let unschedulable = make.gauges("u", "help", &["plugin", "profile"]).unwrap();
@@ -161,7 +166,7 @@ mod tests {
         held.publish(None, &unschedulable, &clock);
         let told = text();
         assert!(!told.contains("object="), "{told}");
-        let nobody = "corridor_oldest_held_pod_seconds{reason=\"Short\",cluster=\"here\"} 0";
-        assert!(told.contains(nobody), "{told}");
+        let none = "corridor_oldest_held_pod_seconds{reason=\"Short\",cluster=\"here\"} 0";
+        assert!(told.contains(none), "{told}");
     }
 }

@@ -9,7 +9,7 @@ mod objects;
 mod queues;
 
 use crds::Tampering;
-use engine::{Census, Engine};
+use engine::{Engine, PendingSummary};
 use prometheus::{Histogram, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry};
 
 use self::attempts::Attempts;
@@ -20,7 +20,7 @@ use self::make::{Made, Maker, raise_to, seconds};
 use self::objects::Objects;
 use self::queues::Queues;
 use crate::clock::Clock;
-use crate::translate::TURNED_AWAY_REASONS;
+use crate::translate::KUBELET_REJECTION_REASONS;
 
 #[derive(Debug)]
 pub struct Metrics {
@@ -36,7 +36,7 @@ pub struct Metrics {
     reports_dropped: IntCounter,
     journal_files_lost: IntCounter,
     tampering: IntCounterVec,
-    pub(crate) turned_away: IntCounterVec,
+    pub(crate) kubelet_rejections: IntCounterVec,
     pub(crate) bind_seconds: Histogram,
     pub(crate) binds: IntCounterVec,
     pub(crate) binds_in_flight: IntGauge,
@@ -60,11 +60,11 @@ impl Metrics {
             leads: leads(&make)?,
             quarantined: make.counter(
                 "corridor_quarantined_pods_total",
-                "Pods set aside because the scheduler itself failed on them.",
+                "Pods quarantined because the scheduler itself failed on them.",
             )?,
             woken_by_sweep: make.counter(
                 "corridor_woken_by_sweep_total",
-                "Pods that no event had woken. Not 0: an event was lost, or misjudged.",
+                "Pods woken by the periodic sweep and by no event. Not 0: an event was lost, or misjudged.",
             )?,
             reports_dropped: make.counter(
                 "corridor_reports_dropped_total",
@@ -73,15 +73,15 @@ impl Metrics {
             journal_files_lost: journal_files_lost(&make)?,
             tampering: make.counters_of(
                 "corridor_tampering_total",
-                "Writes by somebody else to what only the scheduler writes: grant (result annotations of a Pod), placement (a Pod put on a Node by somebody else), leader (a Binding in the name of another leader, or its annotation), status, finalizer, intent, ticket (of our objects). All 0 from the start.",
+                "Writes by others to what only the scheduler writes: grant (result annotations of a Pod), placement (a Pod bound by another writer), leader (a Binding in the name of another leader, or its annotation), status, finalizer, intent, ticket (of our objects). All 0 from the start.",
                 "kind",
                 Tampering::ALL.map(Tampering::as_str),
             )?,
-            turned_away: make.counters_of(
+            kubelet_rejections: make.counters_of(
                 "corridor_kubelet_rejections_total",
                 "Pods that were bound here and then rejected by the kubelet of their node: its own reason (OutOfcpu, OutOfmemory, UnexpectedAdmissionError and the like), OutOfExtendedResources for resources of any other name, other. If the reason is the node's, nothing more is put there for 10 s, doubling up to 5 min.",
                 "reason",
-                TURNED_AWAY_REASONS,
+                KUBELET_REJECTION_REASONS,
             )?,
             bind_seconds: make.histogram(
                 "corridor_bind_duration_seconds",
@@ -144,9 +144,9 @@ impl Metrics {
 
     /// Publishes the engine's counters.
     pub(crate) fn publish(&self, engine: &Engine, leads: bool) {
-        let (stats, tally) = (engine.stats(), engine.tally());
-        self.attempts.publish(&stats, tally);
-        self.queues.publish(&stats, tally, leads);
+        let (stats, queue_metrics) = (engine.stats(), engine.queue_metrics());
+        self.attempts.publish(&stats, queue_metrics);
+        self.queues.publish(&stats, queue_metrics, leads);
         raise_to(&self.quarantined, stats.quarantined);
         raise_to(&self.woken_by_sweep, stats.woken_by_sweep);
         raise_to(&self.reports_dropped, stats.reports_dropped);
@@ -157,8 +157,8 @@ impl Metrics {
     }
 
     /// Who waits for what. `None`: another replica leads, and says it.
-    pub(crate) fn publish_census(&self, census: Option<&Census>, clock: &Clock) {
-        self.held.publish(census, &self.queues.unschedulable, clock);
+    pub(crate) fn publish_summary(&self, summary: Option<&PendingSummary>, clock: &Clock) {
+        self.held.publish(summary, &self.queues.unschedulable, clock);
     }
 }
 
@@ -185,7 +185,7 @@ fn writes(make: &Maker) -> Made<IntCounterVec> {
 
 /// By watched resource: all of them.
 fn watched(make: &Maker, name: &str, help: &str) -> Made<IntCounterVec> {
-    make.counters_of(name, help, "resource", engine::Kind::ALL.map(crate::health::name))
+    make.counters_of(name, help, "resource", engine::WatchedKind::ALL.map(crate::health::name))
 }
 
 /// Under the name that every component of Kubernetes has it.

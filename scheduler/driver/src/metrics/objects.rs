@@ -10,15 +10,15 @@ use tokio::time::Instant;
 
 use super::ages::{Ages, Since};
 use super::make::{Made, Maker, gauge};
-use crate::births::Birth;
 use crate::phases::Counts;
+use crate::time_to_ready::ReadySample;
 
 /// Objects with series of their own, as many as those of the controllers.
 const OBJECTS_MAX: usize = 100_000;
 
 #[derive(Debug)]
 pub(crate) struct Objects {
-    /// Who has a series of what is reserved.
+    /// Objects that have a series of what is reserved.
     listed: Mutex<BTreeSet<ObjectRef>>,
     unlisted: IntCounter,
     reserved_corridors: GaugeVec,
@@ -113,9 +113,9 @@ impl Objects {
         }
     }
 
-    pub fn became_ready(&self, birth: &Birth) {
-        let took = self.time_to_ready.with_label_values(&[kind_label(birth.kind)]);
-        took.observe(birth.took.as_secs_f64());
+    pub fn became_ready(&self, sample: &ReadySample) {
+        let took = self.time_to_ready.with_label_values(&[kind_label(sample.kind)]);
+        took.observe(sample.took.as_secs_f64());
     }
 
     /// This backend is configured: that it has no Lease is worth telling.

@@ -1,6 +1,6 @@
-//! Who waits where, under kube-scheduler's names.
+//! Pending Pods by queue, under kube-scheduler's names.
 
-use engine::{Queue, QueuedBy, Stats, Tally};
+use engine::{Queue, QueueMetrics, QueuedBy, Stats};
 use prometheus::{IntCounter, IntGauge, IntGaugeVec};
 
 use super::make::{Made, Maker, gauge, raise_to};
@@ -50,12 +50,12 @@ impl Queues {
         })
     }
 
-    /// Who waits, only the leader says: sums over replicas would count each Pod twice.
-    pub fn publish(&self, stats: &Stats, tally: &Tally, leads: bool) {
+    /// Only the leader reports pending Pods: sums over replicas would count each Pod twice.
+    pub fn publish(&self, stats: &Stats, queue_metrics: &QueueMetrics, leads: bool) {
         let queues = [
             stats.active,
             stats.backoff,
-            stats.parked + stats.in_line + stats.aside + stats.held,
+            stats.parked + stats.in_queue + stats.blocked + stats.on_hold,
             stats.gated,
         ];
         for (pending, pods) in self.pending.iter().zip(queues) {
@@ -65,7 +65,7 @@ impl Queues {
             cache.set(gauge(known));
         }
         for (queue, event, counter) in &self.incoming {
-            raise_to(counter, tally.queued(*queue, *event));
+            raise_to(counter, queue_metrics.queued(*queue, *event));
         }
     }
 }

@@ -8,7 +8,7 @@ use model::ObjectKey;
 use prometheus::{Gauge, IntCounterVec, Opts, Registry};
 use tracing::info;
 
-use super::verdict::{Reason, Theirs};
+use super::comparison::{Reason, Theirs};
 use crate::clock::wall_clock;
 
 /// Disagreements that are kept with both sides; the oldest go first.
@@ -94,7 +94,7 @@ impl ShadowBook {
     }
 
     /// `/api/shadow`.
-    pub fn told(&self) -> api::Shadow {
+    pub fn report(&self) -> api::Shadow {
         let count = |it: &Reason| self.counts.get(it).copied().unwrap_or(0);
         api::Shadow {
             scheduler_name: self.scheduler_name.clone(),
@@ -150,7 +150,7 @@ mod tests {
     fn agreement_is_counted_and_each_disagreement_is_kept_with_both_sides() {
         let registry = Registry::new();
         let mut book = ShadowBook::new("default-scheduler", &registry).unwrap();
-        assert_eq!(book.told().agreement, None);
+        assert_eq!(book.report().agreement, None);
         let node = NodeName::new("n1");
         let theirs = Theirs::Placed(&node);
         let best = [NodeName::new("n2")].into();
@@ -159,14 +159,14 @@ mod tests {
         let key = ObjectKey::new("a", "p");
         book.enter(&key, Reason::BestNode, &ours, &on, &theirs);
         book.enter(&key, Reason::NotBest, &ours, &on, &theirs);
-        let told = serde_json::to_value(book.told()).unwrap();
-        assert_eq!((&told["compared"], &told["agreement"]), (&json!(2), &json!(0.5)));
-        let kept = &told["disagreements"][0];
+        let report = serde_json::to_value(book.report()).unwrap();
+        assert_eq!((&report["compared"], &report["agreement"]), (&json!(2), &json!(0.5)));
+        let kept = &report["disagreements"][0];
         assert_eq!((&kept["ours"]["score"], &kept["theirs"]["scoreHere"]), (&json!(7), &json!(5)));
         for _ in 0..KEPT_MAX {
             book.enter(&key, Reason::NotBest, &ours, &on, &theirs);
         }
-        let told = book.told();
-        assert_eq!((told.disagreements.len(), told.disagreements_dropped), (KEPT_MAX, 1));
+        let report = book.report();
+        assert_eq!((report.disagreements.len(), report.disagreements_dropped), (KEPT_MAX, 1));
     }
 }

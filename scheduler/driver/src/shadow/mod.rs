@@ -2,7 +2,7 @@
 //! compared with what the engine would have done at that moment, and the differences are kept.
 
 mod book;
-mod verdict;
+mod comparison;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use parking_lot::Mutex;
 use prometheus::Registry;
 
 pub use self::book::ShadowBook;
-use self::verdict::{Theirs, judge};
-use crate::served::Served;
+use self::comparison::{Theirs, judge};
+use crate::profile_names::ProfileNames;
 use crate::translate;
-use crate::watch::News;
+use crate::watch::WatchEvent;
 use crate::wire::WirePod;
 
 /// Pods that wait for the other scheduler are remembered, up to so many; those beyond are not compared.
@@ -25,7 +25,7 @@ const WAITING_MAX: usize = 100_000;
 /// Follows the decisions of one scheduler.
 #[derive(Debug)]
 pub struct Shadow {
-    of: Served,
+    of: ProfileNames,
     waiting: HashMap<PodUid, Arc<Pod>>,
     book: Arc<Mutex<ShadowBook>>,
 }
@@ -34,19 +34,19 @@ impl Shadow {
     /// Of the scheduler by this name. Its series are in the registry from the start.
     pub fn of(scheduler_name: &str, registry: &Registry) -> Result<Self, prometheus::Error> {
         let book = Arc::new(Mutex::new(ShadowBook::new(scheduler_name, registry)?));
-        Ok(Self { of: Served::one(scheduler_name), waiting: HashMap::new(), book })
+        Ok(Self { of: ProfileNames::one(scheduler_name), waiting: HashMap::new(), book })
     }
 
-    /// What was found so far, for whoever asks.
+    /// What was found so far.
     pub fn book(&self) -> Arc<Mutex<ShadowBook>> {
         self.book.clone()
     }
 
     /// Before the engine hears of it.
-    pub(crate) fn follow(&mut self, engine: &Engine, news: &News<WirePod>) {
-        match news {
-            News::Seen(wire) => self.sees(engine, wire),
-            News::Gone(wire) => {
+    pub(crate) fn follow(&mut self, engine: &Engine, event: &WatchEvent<WirePod>) {
+        match event {
+            WatchEvent::Seen(wire) => self.sees(engine, wire),
+            WatchEvent::Gone(wire) => {
                 if let Some(uid) = &wire.metadata.uid {
                     self.waiting.remove(&PodUid::new(uid));
                 }
@@ -74,7 +74,7 @@ impl Shadow {
                 }
             }
             Assignment::Bound { node, .. } => {
-                // One that never waited was put there by whoever created it.
+                // A Pod that never waited was put there by its creator.
                 if let Some(waited) = self.waiting.remove(&pod.uid) {
                     self.compare(engine, &waited, &Theirs::Placed(node));
                 }

@@ -34,7 +34,7 @@ fn short(digest: u64) -> u32 {
 #[derive(Debug)]
 pub(super) struct Look<'a> {
     annotations: Option<&'a BTreeMap<String, String>>,
-    /// Somebody owns a result annotation by `metadata.managedFields`. A Binding never does.
+    /// A field manager owns a result annotation by `metadata.managedFields`. A Binding never does.
     pub is_edited: bool,
 }
 

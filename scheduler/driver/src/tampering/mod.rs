@@ -1,4 +1,4 @@
-//! What somebody else has done to what is ours, noticed, told once and counted.
+//! Tampering: writes by others to what only the scheduler writes are noticed, reported once and counted.
 //!
 //! The API server keeps others from it where `config/admission/` is installed; this is for where it is
 //! not. [`pods`] looks at Pods, [`uses`] at what the driver itself has written into the status of
@@ -20,10 +20,10 @@ pub(crate) use notices::{NO_EFFECT_REASON, Notice};
 pub(crate) use pods::PodGuard;
 pub(crate) use uses::{OURS, SeenUse, UseGuard};
 
-/// Events that wait to be written. More are not lost to the counter, only to people's eyes.
+/// Events that wait to be written. Further ones are counted, and not written.
 const WAITING_MAX: usize = 256;
 
-/// What is told of one tampering. The text is ours alone: nothing of it comes from a tenant.
+/// The report on one tampering. Its text is fixed: nothing of it comes from a tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Alarm {
     pub kind: Tampering,
@@ -49,8 +49,8 @@ impl Guard {
         self.uses = UseGuard::default();
     }
 
-    /// What has been noticed since the last time: counted here and now, told when there is time. Who
-    /// only follows leaves the telling to the leader.
+    /// What has been noticed since the last call: counted at once, reported later. A follower leaves the reports to the
+    /// leader.
     pub fn collect(&mut self, tells: bool, count: impl Fn(Tampering)) {
         let noticed = self.pods.noticed.drain(..).chain(self.uses.noticed.drain(..));
         for (alarm, is_told) in noticed {
@@ -66,7 +66,7 @@ impl Guard {
         }
     }
 
-    pub fn next_to_tell(&mut self) -> Option<Alarm> {
+    pub fn next_alarm(&mut self) -> Option<Alarm> {
         self.waiting.pop_front()
     }
 
@@ -74,7 +74,7 @@ impl Guard {
         self.pods.notices.next()
     }
 
-    pub fn has_to_tell(&self) -> bool {
+    pub fn has_pending(&self) -> bool {
         !self.waiting.is_empty() || !self.pods.notices.is_empty()
     }
 }

@@ -1,5 +1,5 @@
-//! What people do to their own Pods that has no effect, or not the one they meant. Nobody is paged for it: they are
-//! told, by an Event on the Pod.
+//! Changes by tenants to their own Pods that have no effect, or not the intended one. These raise no alert, only an
+//! Event on the Pod.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -12,9 +12,9 @@ use model::{ObjectKey, PodUid};
 use crate::tracker::key;
 use crate::wire::WirePod;
 
-/// Events that wait to be written. Of more, people are not told.
+/// Events that wait to be written. Further ones are dropped.
 const WAITING_MAX: usize = 256;
-/// Pods whose end cannot be read, so that each is told once. Beyond so many, some are told again.
+/// Pods whose end cannot be read, so that each is reported once. Beyond this many, some are reported again.
 const UNREADABLE_MAX: usize = 10_000;
 
 /// The reason of the Event.
@@ -34,13 +34,13 @@ const END_UNREADABLE: &str = "corridoros.io/expectedEnd is no RFC 3339 time, as 
 
 #[derive(Debug, Default)]
 pub(crate) struct Notices {
-    /// With what was said of their end last, and how often people were told.
+    /// With the text that was reported last, and how often one was.
     unreadable_ends: HashMap<PodUid, (u64, u8)>,
     waiting: VecDeque<Notice>,
 }
 
 impl Notices {
-    pub fn tell(&mut self, notice: Notice) {
+    pub fn push(&mut self, notice: Notice) {
         if self.waiting.len() < WAITING_MAX {
             self.waiting.push_back(notice);
         }
@@ -77,7 +77,7 @@ impl Notices {
         if *told < TAMPERINGS_TOLD_MAX && (*told == 0 || *said != hasher.finish()) {
             (*said, *told) = (hasher.finish(), *told + 1);
             let pod = key(&pod.metadata);
-            self.tell(Notice { pod, uid: uid.clone(), message: END_UNREADABLE });
+            self.push(Notice { pod, uid: uid.clone(), message: END_UNREADABLE });
         }
     }
 }

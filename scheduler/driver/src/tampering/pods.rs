@@ -11,7 +11,7 @@ use model::{NodeName, PodUid};
 use super::Alarm;
 use super::grants::{Look, Results};
 use super::notices::{Notice, Notices, REFERENCES_CHANGED};
-use crate::served::Served;
+use crate::profile_names::ProfileNames;
 use crate::tracker::key;
 use crate::translate::grant_text;
 use crate::wire::WirePod;
@@ -29,10 +29,10 @@ struct Known {
     is_inherited: bool,
     /// As it was when it was first seen on a Node.
     bound_with: Option<Results>,
-    /// What was noticed last: the same is not told again.
+    /// What was noticed last: the same is not reported again.
     noticed: Option<Results>,
     is_forged: bool,
-    told: u8,
+    reported: u8,
 }
 
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ pub(crate) struct PodGuard {
     deciding_since: Option<Instant>,
     /// The name under which it binds, if it has one.
     own_leader: Option<Arc<str>>,
-    /// With whether people are told, or it is only counted.
+    /// With whether an Event is written, or it is only counted.
     pub(super) noticed: Vec<(Alarm, bool)>,
     pub(super) notices: Notices,
 }
@@ -50,12 +50,12 @@ pub(crate) struct PodGuard {
 /// What a look at a Pod has found.
 enum Found {
     Tampering(Tampering, &'static str),
-    /// The tenant has changed what is his own, in vain.
-    InVain(&'static str),
+    /// The tenant has changed its own annotations, without effect.
+    WithoutEffect(&'static str),
 }
 
 impl PodGuard {
-    /// This process decides now, and so whoever else binds Pods of ours has no right to.
+    /// This process decides now, so that no other writer may bind Pods of ours.
     pub fn decides(&mut self, now: Instant) {
         self.deciding_since.get_or_insert(now);
     }
@@ -76,9 +76,9 @@ impl PodGuard {
     }
 
     /// Looks at a Pod. Returns whether its grant, if it has one, counts.
-    pub fn sees(&mut self, pod: &WirePod, served: &Served, now: Instant) -> bool {
+    pub fn sees(&mut self, pod: &WirePod, profiles: &ProfileNames, now: Instant) -> bool {
         let Some(uid) = pod.metadata.uid.as_deref().map(PodUid::new) else { return true };
-        let is_ours = served.has(&pod.spec.scheduler_name);
+        let is_ours = profiles.has(&pod.spec.scheduler_name);
         if !is_ours || pod.is_completed() {
             self.known.remove(&uid);
             return true;
@@ -111,20 +111,20 @@ impl PodGuard {
         let counts = !known.is_forged;
         let (kind, message) = match found {
             None => return counts,
-            Some(Found::InVain(message)) => {
-                known.told = known.told.saturating_add(1);
-                if known.told > TAMPERINGS_TOLD_MAX {
+            Some(Found::WithoutEffect(message)) => {
+                known.reported = known.reported.saturating_add(1);
+                if known.reported > TAMPERINGS_TOLD_MAX {
                     return counts;
                 }
-                self.notices.tell(Notice { pod: key(&pod.metadata), uid, message });
+                self.notices.push(Notice { pod: key(&pod.metadata), uid, message });
                 return counts;
             }
             Some(Found::Tampering(kind, message)) => (kind, message),
         };
-        known.told = known.told.saturating_add(1);
+        known.reported = known.reported.saturating_add(1);
         let uid = pod.metadata.uid.clone().unwrap_or_default();
         let alarm = Alarm { kind, of: "Pod", key: key(&pod.metadata), uid, message };
-        self.noticed.push((alarm, known.told <= TAMPERINGS_TOLD_MAX));
+        self.noticed.push((alarm, known.reported <= TAMPERINGS_TOLD_MAX));
         counts
     }
 }
@@ -159,7 +159,7 @@ impl Known {
         let is_led = self.bound_with.is_some_and(|it| it.leader == results.leader);
         if is_granted && is_led {
             let is_new = before.is_some_and(|it| it.asked != results.asked);
-            return is_new.then_some(Found::InVain(REFERENCES_CHANGED));
+            return is_new.then_some(Found::WithoutEffect(REFERENCES_CHANGED));
         }
         if is_granted {
             return Some(Found::Tampering(
@@ -174,7 +174,7 @@ impl Known {
         ))
     }
 
-    /// It is on a Node for the first time. `decides`: nobody but this process may have put it there.
+    /// It is on a Node for the first time. `decides`: only this process may have bound it.
     /// `is_overlap`: it is there in the name of another leader, though this process leads.
     fn is_bound(
         &mut self,
@@ -224,7 +224,7 @@ fn inherited(look: &Look<'_>) -> Option<Found> {
             "result annotations were written by somebody else than a Binding",
         ));
     }
-    // Whether the grant was edited or what the Pod asks for, nobody can tell any more.
+    // Whether the grant was edited or what the Pod asks for cannot be determined any more.
     let disagrees = "the grant does not agree with what the Pod asks for";
     (!look.grant_agrees()).then_some(Found::Tampering(Tampering::Grant, disagrees))
 }

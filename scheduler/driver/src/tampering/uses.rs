@@ -22,7 +22,7 @@ struct Written {
     doubtful: Option<u64>,
     /// A condition stands there that is ours and that we do not say.
     has_stray: bool,
-    told: u8,
+    reported: u8,
 }
 
 #[derive(Debug, Default)]
@@ -44,9 +44,15 @@ impl UseGuard {
     pub fn writes(&mut self, uid: &ObjectUid, in_use: usize, conditions: &[Condition]) {
         let in_use = i64::try_from(in_use).unwrap_or(i64::MAX);
         let conditions = conditions.iter().map(|it| (it.name, it.status)).collect();
-        let told = self.written.get(uid).map_or(0, |written| written.told);
-        let written =
-            Written { in_use, conditions, version: None, doubtful: None, has_stray: false, told };
+        let reported = self.written.get(uid).map_or(0, |written| written.reported);
+        let written = Written {
+            in_use,
+            conditions,
+            version: None,
+            doubtful: None,
+            has_stray: false,
+            reported,
+        };
         self.written.insert(uid.clone(), written);
     }
 
@@ -55,8 +61,8 @@ impl UseGuard {
         self.written.get(uid).is_some_and(|written| written.has_stray)
     }
 
-    /// The write is answered, with this version if it succeeded. Returns whether somebody else has
-    /// written what is ours since.
+    /// The write is answered, with this version if it succeeded. Returns whether another writer has
+    /// overwritten it since.
     pub fn wrote(&mut self, object: &ObjectRef, uid: &ObjectUid, version: Option<u64>) -> bool {
         let Some(written) = self.written.get_mut(uid) else { return false };
         written.version = version;
@@ -69,7 +75,7 @@ impl UseGuard {
         self.written.remove(uid);
     }
 
-    /// Returns whether somebody else has written what is ours, so that it must be written anew.
+    /// Returns whether another writer has overwritten the status, so that it must be written anew.
     pub fn sees(&mut self, seen: &SeenUse<'_>) -> bool {
         let Some(written) = self.written.get_mut(seen.uid) else { return false };
         let Some(shown) = version_number(seen.version) else { return false };
@@ -99,7 +105,7 @@ impl UseGuard {
 
     fn notice(&mut self, object: &ObjectRef, uid: &ObjectUid) -> bool {
         let Some(written) = self.written.get_mut(uid) else { return false };
-        written.told = written.told.saturating_add(1);
+        written.reported = written.reported.saturating_add(1);
         // Until the new write is answered there is nothing to compare with.
         written.version = None;
         let of = match object.kind {
@@ -113,7 +119,7 @@ impl UseGuard {
             uid: uid.to_string(),
             message: "who uses it was written by somebody else; it is written anew",
         };
-        self.noticed.push((alarm, written.told <= TAMPERINGS_TOLD_MAX));
+        self.noticed.push((alarm, written.reported <= TAMPERINGS_TOLD_MAX));
         true
     }
 }

@@ -1,4 +1,4 @@
-//! Whatever a Pod, a Node or an object says: nothing panics, and nobody else is delayed.
+//! Whatever a Pod, a Node or an object says: nothing panics, and no other Pod is delayed.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -131,7 +131,7 @@ fn damages() -> impl Strategy<Value = Vec<(prop::sample::Index, Value)>> {
 
 proptest! {
     #[test]
-    fn nothing_panics_and_nobody_else_waits(
+    fn nothing_panics_and_no_other_pod_waits(
         bad_pod in damages(),
         bad_node in damages(),
         bound in any::<bool>(),

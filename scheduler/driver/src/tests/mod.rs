@@ -5,11 +5,11 @@ mod explain;
 
 use std::time::Duration;
 
-use engine::{Engine, EngineConfig, Event, Kind, Poll, Report, Work};
+use engine::{Engine, EngineConfig, Event, Poll, Report, WatchedKind, Work};
 use model::{Instant, ObjectKind};
 use serde_json::Value;
 
-use crate::served::Served;
+use crate::profile_names::ProfileNames;
 use crate::translate;
 
 const WORK: Work = Work { attempts_max: 64, nodes_max: usize::MAX };
@@ -26,7 +26,7 @@ impl World {
             engine: Engine::new(EngineConfig::default()),
             now: Instant::START + Duration::from_secs(1000),
         };
-        for kind in Kind::ALL {
+        for kind in WatchedKind::ALL {
             world.handle(Event::Synced(kind));
         }
         world
@@ -49,7 +49,7 @@ impl World {
 
     fn pod(&mut self, object: &Value) -> serde_json::Result<()> {
         if let Some(pod) =
-            translate::pod(&serde_json::from_value(object.clone())?, &Served::default())
+            translate::pod(&serde_json::from_value(object.clone())?, &ProfileNames::default())
         {
             self.handle(Event::PodSeen(pod));
         }
@@ -83,8 +83,8 @@ impl World {
                 Poll::Idle => return bound,
             }
             while let Some(report) = self.engine.poll_report() {
-                if let Report::Held(held) = report {
-                    self.handle(Event::ReportWritten(held.uid));
+                if let Report::Unschedulable(it) = report {
+                    self.handle(Event::ReportWritten(it.uid));
                 }
             }
         }

@@ -50,7 +50,7 @@ pub(crate) fn parse_grant(text: &str) -> Option<Grant> {
     if text.v != VERSION {
         return None;
     }
-    // More than anybody can ask for was not written by us. It counts as much as it can without
+    // More than any Pod can ask for was not written by this scheduler. It counts as much as it can without
     // spoiling the sum for the others.
     let granted = |uid: &str, milli| Granted {
         uid: uid.into(),

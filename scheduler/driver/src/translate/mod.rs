@@ -2,28 +2,28 @@
 
 mod affinity;
 mod grant;
+mod kubelet_rejection;
 mod needs;
 mod node;
 mod objects;
 mod pod;
 mod requests;
+mod scheduling_spec;
 mod selecting;
 mod selector;
-mod shape;
 mod spread;
-mod turned_away;
 mod unknown_annotation;
 mod unsupported;
 
 pub(crate) use affinity::node_affinity;
 pub(crate) use grant::{grant_text, parse_grant};
+pub(crate) use kubelet_rejection::{KUBELET_REJECTION_REASONS, kubelet_rejection};
 pub(crate) use needs::needs;
 pub(crate) use node::node;
 pub(crate) use objects::{Moment, allowed_tenants, bundle, corridor};
 pub(crate) use pod::pod;
 pub(crate) use selecting::{budget, replica_set, replication_controller, service, stateful_set};
 pub(crate) use spread::spread_constraint;
-pub(crate) use turned_away::{TURNED_AWAY_REASONS, turned_away};
 
 use crate::tracker::key;
 

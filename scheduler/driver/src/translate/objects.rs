@@ -123,7 +123,7 @@ fn ticket(metadata: &ObjectMeta) -> Option<String> {
     metadata.annotations.as_ref()?.get(ATTESTATION_TICKET).cloned()
 }
 
-/// What Pods that wait for it are told. Whoever wrote it, it is as long as a condition of ours at most.
+/// Quoted in the conditions of Pods that wait for it, so its length is bounded, whatever its writer.
 fn not_ready(conditions: &[WireObjectCondition]) -> Option<NotReady> {
     let ready = conditions.iter().find(|it| it.condition_type == crds::condition::READY)?;
     let cut = |text: &str| Arc::from(&text[..text.floor_char_boundary(NOT_READY_BYTES_MAX)]);

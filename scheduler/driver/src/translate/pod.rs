@@ -11,16 +11,16 @@ use model::{
 use super::grant::parse_grant;
 use super::key;
 use super::needs::{failure_policy, needs};
-use super::shape::shape;
+use super::scheduling_spec::scheduling_spec;
 use super::unknown_annotation::unknown_annotation;
 use super::unsupported::unsupported_field;
-use crate::served::Served;
+use crate::profile_names::ProfileNames;
 use crate::wire::{DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER, WireCondition, WirePod};
 
 /// `None` for a Pod that does not concern us: another scheduler's that is not on a Node yet, and
-/// was promised none.
-pub(crate) fn pod(wire: &WirePod, served: &Served) -> Option<Pod> {
-    let assignment = assignment(wire, served)?;
+/// is nominated for none.
+pub(crate) fn pod(wire: &WirePod, profiles: &ProfileNames) -> Option<Pod> {
+    let assignment = assignment(wire, profiles)?;
     let (metadata, status) = (&wire.metadata, &wire.status);
     let (uid, resource_version) = (metadata.uid.as_ref()?, metadata.resource_version.as_ref()?);
     let key = key(metadata);
@@ -32,7 +32,7 @@ pub(crate) fn pod(wire: &WirePod, served: &Served) -> Option<Pod> {
         spec: Arc::new(PodSpec {
             profile: wire.spec.scheduler_name.as_str().into(),
             namespace: key.namespace.clone(),
-            shape: Arc::new(shape(&key.namespace, wire)),
+            scheduling: Arc::new(scheduling_spec(&key.namespace, wire)),
             needs: asked.needs,
             failure_policy: asked.failure_policy,
             hold: asked.hold,
@@ -61,7 +61,7 @@ const GRACE_PERIOD_DEFAULT_S: i64 = 30;
 /// A week: an absurd figure must not overflow what is added to it.
 const GRACE_PERIOD_MAX_S: u64 = 7 * 24 * 3600;
 
-/// One for all Pods whose version nobody asks for.
+/// One for all Pods whose version is not needed.
 static NO_VERSION: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from(""));
 
 fn is_ours_to_place(assignment: &Assignment) -> bool {
@@ -110,7 +110,7 @@ fn declared_end(wire: &WirePod) -> Option<DeclaredEnd> {
     [deadline, expected].into_iter().flatten().min_by_key(|end| end.at_unix_s)
 }
 
-fn assignment(wire: &WirePod, served: &Served) -> Option<Assignment> {
+fn assignment(wire: &WirePod, profiles: &ProfileNames) -> Option<Assignment> {
     let (spec, status) = (&wire.spec, &wire.status);
     if wire.is_completed() {
         return Some(Assignment::Finished);
@@ -118,12 +118,12 @@ fn assignment(wire: &WirePod, served: &Served) -> Option<Assignment> {
     if !spec.node_name.is_empty() {
         // Only our own Bindings grant anything.
         let annotations = wire.metadata.annotations.as_ref();
-        let annotations = annotations.filter(|_| served.has(&spec.scheduler_name));
+        let annotations = annotations.filter(|_| profiles.has(&spec.scheduler_name));
         let grant = annotations.and_then(|annotations| annotations.get(GRANT));
         let grant = grant.and_then(|text| parse_grant(text)).map(Box::new);
         return Some(Assignment::Bound { node: NodeName::new(&spec.node_name), grant });
     }
-    if !served.has(&spec.scheduler_name) {
+    if !profiles.has(&spec.scheduler_name) {
         return (!status.nominated_node_name.is_empty()).then_some(Assignment::Foreign);
     }
     if wire.metadata.deletion_timestamp.is_some() {
@@ -180,7 +180,7 @@ mod tests {
             "status": {"phase": "Pending"},
         });
         change(&mut object);
-        pod(&serde_json::from_value(object).unwrap(), &Served::default())
+        pod(&serde_json::from_value(object).unwrap(), &ProfileNames::default())
     }
 
     #[test]
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn garbage_is_no_pod_and_no_panic() {
-        assert_eq!(pod(&WirePod::default(), &Served::default()), None);
+        assert_eq!(pod(&WirePod::default(), &ProfileNames::default()), None);
         let odd = json!({
             "metadata": {"uid": "", "resourceVersion": "x", "ownerReferences": []},
             "spec": {
@@ -319,7 +319,7 @@ mod tests {
             },
             "status": {"startTime": "2026-01-01T00:00:00Z"},
         });
-        let odd = pod(&serde_json::from_value(odd).unwrap(), &Served::default()).unwrap();
+        let odd = pod(&serde_json::from_value(odd).unwrap(), &ProfileNames::default()).unwrap();
         assert!(odd.spec.hold.is_some());
         assert_eq!(odd.declared_end.unwrap().at_unix_s, i64::MAX);
     }

@@ -108,14 +108,14 @@ mod tests {
             (asked.cpu_milli, asked.memory_bytes, asked.scalar("example.com/gpu")),
             (3250, 1 << 20, 2)
         );
-        assert_eq!(sum.held, sum.asked);
+        assert_eq!(sum.effective, sum.asked);
     }
 
     #[test]
     fn containers_without_requests_count_for_scores_only() {
         let sum = of(json!({"spec": {"containers": [{}, {"resources": cpu("1")}]}}));
         assert_eq!(sum.asked.memory_bytes, 0);
-        let scored = &sum.held_in_scores;
+        let scored = &sum.effective_in_scores;
         assert_eq!((scored.cpu_milli, scored.memory_bytes), (1100, 400 << 20));
     }
 
@@ -139,10 +139,10 @@ mod tests {
             },
         });
         let sum = of(pod.clone());
-        assert_eq!((sum.held.cpu_milli, sum.asked.cpu_milli), (9000, 6000));
+        assert_eq!((sum.effective.cpu_milli, sum.asked.cpu_milli), (9000, 6000));
         pod["status"]["conditions"] =
             json!([{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]);
-        assert_eq!(of(pod).held.cpu_milli, 7000);
+        assert_eq!(of(pod).effective.cpu_milli, 7000);
     }
 
     #[test]
@@ -152,15 +152,15 @@ mod tests {
             "status": {"resources": cpu("2"), "allocatedResources": {"cpu": "3"}},
         });
         let sum = of(pod);
-        assert_eq!((sum.held.cpu_milli, sum.asked.cpu_milli), (3000, 1000));
+        assert_eq!((sum.effective.cpu_milli, sum.asked.cpu_milli), (3000, 1000));
     }
 
     #[test]
     fn an_unreadable_quantity_fits_nowhere_and_a_negative_one_makes_no_room() {
         let sum = of(json!({"spec": {"containers": [{"resources": cpu("much")}]}}));
         assert_eq!(sum.asked.cpu_milli, Quantity::VALUE_MAX);
-        assert_eq!(sum.held.cpu_milli, Quantity::VALUE_MAX);
+        assert_eq!(sum.effective.cpu_milli, Quantity::VALUE_MAX);
         let sum = of(json!({"spec": {"containers": [{"resources": cpu("-4")}]}}));
-        assert_eq!(sum.held.cpu_milli, 0);
+        assert_eq!(sum.effective.cpu_milli, 0);
     }
 }

@@ -2,8 +2,8 @@
 
 use prost::Message;
 
-use super::frames::{Notice, TooLong, Unreadable};
-use super::told::{Read, Told};
+use super::frames::{StatusOrBookmark, TooLong, Unreadable};
+use super::response::{Frame, Read};
 use crate::wire::FromProtobuf;
 use crate::wire::protobuf::{
     Bookmark, Event, Field, Head, ListMeta, MAGIC, Status, Wanting, identity, unwrapped,
@@ -24,13 +24,13 @@ fn read<K>(from_protobuf: FromProtobuf<K>, bytes: &[u8]) -> Read<K> {
 }
 
 /// What an error says that is the whole answer.
-pub(super) fn read_error(body: &[u8]) -> Notice {
+pub(super) fn read_error(body: &[u8]) -> StatusOrBookmark {
     error(unwrapped(body).unwrap_or_default())
 }
 
-fn error(status: &[u8]) -> Notice {
+fn error(status: &[u8]) -> StatusOrBookmark {
     let Status { message, code } = Status::decode(status).unwrap_or_default();
-    Notice::of_error(u16::try_from(code).unwrap_or_default(), message)
+    StatusOrBookmark::of_error(u16::try_from(code).unwrap_or_default(), message)
 }
 
 /// Bytes that have come and were not taken yet.
@@ -71,7 +71,7 @@ impl Events {
         self.pending.feed(bytes)
     }
 
-    pub fn next<K>(&mut self, from_protobuf: FromProtobuf<K>) -> Option<Result<Told<K>, String>> {
+    pub fn next<K>(&mut self, from_protobuf: FromProtobuf<K>) -> Option<Result<Frame<K>, String>> {
         let (head, behind) = self.pending.rest().split_first_chunk()?;
         let length = u32::from_be_bytes(*head) as usize;
         if let Err(too_long) = TooLong::check(length) {
@@ -85,14 +85,14 @@ impl Events {
             return Some(Err("no event".to_owned()));
         };
         Some(Ok(match event.kind {
-            b"ADDED" | b"MODIFIED" => Told::Seen(read(from_protobuf, event.object)),
-            b"DELETED" => Told::Gone(read(from_protobuf, event.object)),
+            b"ADDED" | b"MODIFIED" => Frame::Seen(read(from_protobuf, event.object)),
+            b"DELETED" => Frame::Gone(read(from_protobuf, event.object)),
             b"BOOKMARK" => {
                 let bookmark = Bookmark::decode(event.object).unwrap_or_default();
                 let (version, annotations) = bookmark.into_parts();
-                Told::Bookmark(Notice::of_bookmark(version, annotations))
+                Frame::Bookmark(StatusOrBookmark::of_bookmark(version, annotations))
             }
-            _ => Told::Error(error(event.object)),
+            _ => Frame::Error(error(event.object)),
         }))
     }
 }
@@ -132,9 +132,9 @@ impl List {
         self.pending.feed(bytes)
     }
 
-    pub fn next<K>(&mut self, from_protobuf: FromProtobuf<K>) -> Option<Result<Told<K>, String>> {
+    pub fn next<K>(&mut self, from_protobuf: FromProtobuf<K>) -> Option<Result<Frame<K>, String>> {
         match self.advance(from_protobuf) {
-            Ok(told) => Some(Ok(told)),
+            Ok(frame) => Some(Ok(frame)),
             Err(Wanting::More(length)) => {
                 let too_long = TooLong::check(length.unwrap_or_default()).err()?;
                 Some(Err(too_long.to_string()))
@@ -143,7 +143,7 @@ impl List {
         }
     }
 
-    fn advance<K>(&mut self, from_protobuf: FromProtobuf<K>) -> Result<Told<K>, Wanting> {
+    fn advance<K>(&mut self, from_protobuf: FromProtobuf<K>) -> Result<Frame<K>, Wanting> {
         loop {
             match self.part {
                 Part::Magic => self.open()?,
@@ -152,19 +152,19 @@ impl List {
                 Part::List { left } => {
                     let (field, length) = Field::first(self.pending.rest())?;
                     let left = left.checked_sub(length).ok_or(Wanting::Malformed)?;
-                    let told = match field.number {
+                    let frame = match field.number {
                         METADATA => {
                             self.meta =
                                 ListMeta::decode(field.bytes).map_err(|_| Wanting::Malformed)?;
                             None
                         }
-                        ITEM => Some(Told::Seen(read(from_protobuf, field.bytes))),
+                        ITEM => Some(Frame::Seen(read(from_protobuf, field.bytes))),
                         _ => None,
                     };
                     self.pending.take(length);
                     self.part = Part::List { left };
-                    if let Some(told) = told {
-                        return Ok(told);
+                    if let Some(frame) = frame {
+                        return Ok(frame);
                     }
                 }
                 Part::Behind => return Err(Wanting::More(None)),
@@ -197,12 +197,12 @@ impl List {
     }
 
     /// A list without a version cannot be followed.
-    fn end<K>(&mut self) -> Result<Told<K>, Wanting> {
+    fn end<K>(&mut self) -> Result<Frame<K>, Wanting> {
         self.part = Part::Behind;
         let (version, token) = std::mem::take(&mut self.meta).into_parts();
         if version.is_empty() {
             return Err(Wanting::Malformed);
         }
-        Ok(Told::ListEnds { version, token })
+        Ok(Frame::ListEnds { version, token })
     }
 }

@@ -1,4 +1,4 @@
-//! Asks the API server what the cursor wants to know, and tells what comes.
+//! Sends the requests that the cursor asks for, and emits a watch event for each change.
 
 use futures::StreamExt;
 use http::{Response, StatusCode};
@@ -9,11 +9,11 @@ use tokio::sync::mpsc::Sender;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, info, warn};
 
-use super::News;
+use super::WatchEvent;
 use super::cursor::{Ask, Break, Cursor};
-use super::frames::{JsonPage, Notice, read};
+use super::frames::{JsonPage, StatusOrBookmark, read};
 use super::page::{SILENCE_MAX, asked};
-use super::told::{Answer, Read, Told};
+use super::response::{Frame, Read, ResponseDecoder};
 use crate::wire::Wire;
 
 /// The API server ends each watch after this long, and we go on from there; one that is silent for longer
@@ -24,7 +24,7 @@ const STREAM_SECONDS: u32 = 300;
 /// Objects in a page: a few megabytes.
 const PAGE_OBJECTS: u32 = 500;
 
-/// Follows one resource for as long as somebody listens.
+/// Follows one resource until the receiver is closed.
 pub(super) struct Follower<K, T, W> {
     pub client: Client,
     pub namespace: Option<&'static str>,
@@ -33,16 +33,16 @@ pub(super) struct Follower<K, T, W> {
     pub kind: std::marker::PhantomData<fn() -> K>,
 }
 
-/// Nobody listens any more.
-struct Deaf;
+/// The receiver of the events is closed.
+struct ReceiverClosed;
 
-type Heard = Result<(), Deaf>;
+type Emitted = Result<(), ReceiverClosed>;
 
 impl<K, T, W> Follower<K, T, W>
 where
     K: Wire,
     T: Send,
-    W: Fn(News<K>) -> T + Send + Sync,
+    W: Fn(WatchEvent<K>) -> T + Send + Sync,
 {
     pub async fn run(self) {
         let resource = K::plural(&()).into_owned();
@@ -51,29 +51,29 @@ where
             let (ask, begins) = cursor.ask();
             debug!(resource, ?ask, "asking");
             let Ok(outcome) = self.attempt(&mut cursor, &ask, begins).await else { return };
-            let Err((why, told)) = outcome else {
+            let Err((why, message)) = outcome else {
                 was_absent = false;
                 continue;
             };
-            let news = match why {
+            let event = match why {
                 Break::Ended | Break::NoStreams | Break::NoProtobuf => None,
                 Break::NotServed => {
                     if !std::mem::replace(&mut was_absent, true) {
                         info!(resource, "not installed; Pods that refer to it will wait");
                     }
-                    Some(News::Absent)
+                    Some(WatchEvent::Absent)
                 }
                 Break::TooOld => {
-                    info!(resource, why = told, "what was known is too old; listing it again");
-                    Some(News::Failed)
+                    info!(resource, why = message, "what was known is too old; listing it again");
+                    Some(WatchEvent::Failed)
                 }
                 Break::Failed => {
-                    warn!(resource, why = told, "watch failed; starting it again");
-                    Some(News::Failed)
+                    warn!(resource, why = message, "watch failed; starting it again");
+                    Some(WatchEvent::Failed)
                 }
             };
-            if let Some(news) = news
-                && self.tell(news).await.is_err()
+            if let Some(event) = event
+                && self.emit(event).await.is_err()
             {
                 return;
             }
@@ -81,30 +81,30 @@ where
         }
     }
 
-    async fn tell(&self, news: News<K>) -> Heard {
-        self.sender.send((self.wrap)(news)).await.map_err(|_| Deaf)
+    async fn emit(&self, event: WatchEvent<K>) -> Emitted {
+        self.sender.send((self.wrap)(event)).await.map_err(|_| ReceiverClosed)
     }
 
-    /// One question and its answer. The outer error: nobody listens.
+    /// One request and its response. The outer error: the receiver is closed.
     async fn attempt(
         &self,
         cursor: &mut Cursor,
         ask: &Ask,
         begins: bool,
-    ) -> Result<Result<(), (Break, String)>, Deaf> {
+    ) -> Result<Result<(), (Break, String)>, ReceiverClosed> {
         let reply = match self.send(ask).await {
             Ok(reply) => reply,
             Err(broke) => return Ok(Err(broke)),
         };
-        let answer = Answer::to(ask, reply.headers());
-        if answer.is_none() && *ask == Ask::List {
+        let decoder = ResponseDecoder::to(ask, reply.headers());
+        if decoder.is_none() && *ask == Ask::List {
             return Ok(Err((Break::NoProtobuf, String::new())));
         }
         if begins {
-            self.tell(News::ListBegins).await?;
+            self.emit(WatchEvent::ListBegins).await?;
         }
-        match answer {
-            Some(answer) => self.take_pieces(cursor, reply, answer).await,
+        match decoder {
+            Some(decoder) => self.take_pieces(cursor, reply, decoder).await,
             None => self.take_page(cursor, reply).await,
         }
     }
@@ -129,7 +129,7 @@ where
         &self,
         cursor: &mut Cursor,
         reply: Response<Body>,
-    ) -> Result<Result<(), (Break, String)>, Deaf> {
+    ) -> Result<Result<(), (Break, String)>, ReceiverClosed> {
         let failed = |why: String| Ok(Err((Break::Failed, why)));
         // Between two chunks, silence is bounded by the client itself.
         let body = match reply.into_body().collect().await {
@@ -141,15 +141,20 @@ where
             Err(error) => return failed(format!("no list: {error}")),
         };
         for raw in page.items() {
-            self.tell(seen(read(raw))).await?;
+            self.emit(seen(read(raw))).await?;
         }
         self.end_page(cursor, page.version().to_owned(), page.token().map(str::to_owned)).await?;
         Ok(Ok(()))
     }
 
-    async fn end_page(&self, cursor: &mut Cursor, version: String, token: Option<String>) -> Heard {
+    async fn end_page(
+        &self,
+        cursor: &mut Cursor,
+        version: String,
+        token: Option<String>,
+    ) -> Emitted {
         if cursor.page_ended(version, token) {
-            self.tell(News::ListEnds).await?;
+            self.emit(WatchEvent::ListEnds).await?;
         }
         Ok(())
     }
@@ -158,8 +163,8 @@ where
         &self,
         cursor: &mut Cursor,
         reply: Response<Body>,
-        mut answer: Answer<K>,
-    ) -> Result<Result<(), (Break, String)>, Deaf> {
+        mut decoder: ResponseDecoder<K>,
+    ) -> Result<Result<(), (Break, String)>, ReceiverClosed> {
         let mut chunks = reply.into_body().into_data_stream();
         loop {
             let chunk = match timeout(SILENCE_MAX, chunks.next()).await {
@@ -168,14 +173,14 @@ where
                 Ok(None) => return Ok(Err((Break::Ended, String::new()))),
                 Err(_) => return Ok(Err((Break::Failed, format!("silent for {SILENCE_MAX:?}")))),
             };
-            if let Err(error) = answer.feed(&chunk) {
+            if let Err(error) = decoder.feed(&chunk) {
                 return Ok(Err((Break::Failed, error.to_string())));
             }
-            while let Some(piece) = answer.next() {
+            while let Some(piece) = decoder.next() {
                 match self.take_piece(cursor, piece).await? {
                     Step::Next => {}
                     Step::Listed => return Ok(Ok(())),
-                    Step::Broke(why, told) => return Ok(Err((why, told))),
+                    Step::Broke(why, message) => return Ok(Err((why, message))),
                 }
             }
         }
@@ -184,39 +189,43 @@ where
     async fn take_piece(
         &self,
         cursor: &mut Cursor,
-        piece: Result<Told<K>, String>,
-    ) -> Result<Step, Deaf> {
-        let (news, version) = match piece {
-            Ok(Told::Seen(object)) => {
+        piece: Result<Frame<K>, String>,
+    ) -> Result<Step, ReceiverClosed> {
+        let (event, version) = match piece {
+            Ok(Frame::Seen(object)) => {
                 let version = version(&object);
                 (seen(object), version)
             }
-            Ok(Told::Gone(object)) => {
+            Ok(Frame::Gone(object)) => {
                 let version = version(&object);
                 (gone(object), version)
             }
-            Ok(Told::Bookmark(notice)) => return self.take_bookmark(cursor, &notice).await,
-            Ok(Told::ListEnds { version, token }) => {
+            Ok(Frame::Bookmark(notice)) => return self.take_bookmark(cursor, &notice).await,
+            Ok(Frame::ListEnds { version, token }) => {
                 self.end_page(cursor, version, token).await?;
                 return Ok(Step::Listed);
             }
-            Ok(Told::Error(notice)) => {
+            Ok(Frame::Error(notice)) => {
                 let why = if notice.code == 410 { Break::TooOld } else { Break::Failed };
                 return Ok(Step::Broke(why, format!("{}: {}", notice.code, notice.message)));
             }
             Err(why) => return Ok(Step::Broke(Break::Failed, why)),
         };
-        self.tell(news).await?;
+        self.emit(event).await?;
         cursor.brought(version.as_deref());
         Ok(Step::Next)
     }
 
-    async fn take_bookmark(&self, cursor: &mut Cursor, notice: &Notice) -> Result<Step, Deaf> {
+    async fn take_bookmark(
+        &self,
+        cursor: &mut Cursor,
+        notice: &StatusOrBookmark,
+    ) -> Result<Step, ReceiverClosed> {
         cursor.brought(notice.version());
         match notice.version() {
             Some(version) if notice.ends_initial_events() => {
                 cursor.listed(version.to_owned());
-                self.tell(News::ListEnds).await?;
+                self.emit(WatchEvent::ListEnds).await?;
                 Ok(Step::Listed)
             }
             _ => Ok(Step::Next),
@@ -239,12 +248,12 @@ fn version<K: Wire>(object: &Read<K>) -> Option<String> {
     meta.resource_version.clone()
 }
 
-fn seen<K>(object: Read<K>) -> News<K> {
-    object.map_or_else(News::Unreadable, |object| News::Seen(Box::new(object)))
+fn seen<K>(object: Read<K>) -> WatchEvent<K> {
+    object.map_or_else(WatchEvent::Unreadable, |object| WatchEvent::Seen(Box::new(object)))
 }
 
-fn gone<K>(object: Read<K>) -> News<K> {
-    object.map_or_else(News::UnreadableGone, |object| News::Gone(Box::new(object)))
+fn gone<K>(object: Read<K>) -> WatchEvent<K> {
+    object.map_or_else(WatchEvent::UnreadableGone, |object| WatchEvent::Gone(Box::new(object)))
 }
 
 fn query(ask: &Ask, listed: Option<&str>) -> String {

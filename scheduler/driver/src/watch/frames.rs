@@ -42,36 +42,36 @@ pub(super) fn read<K: DeserializeOwned>(raw: &RawValue) -> Result<K, Box<Unreada
 
 /// One line of a watch.
 #[derive(Debug, Deserialize)]
-pub(super) struct Frame<'a> {
+pub(super) struct JsonFrame<'a> {
     #[serde(rename = "type")]
     pub kind: &'a str,
     #[serde(borrow)]
     pub object: &'a RawValue,
 }
 
-/// What a bookmark and an error say.
+/// What a bookmark or an error status contains.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Notice {
-    metadata: NoticeMeta,
+pub(super) struct StatusOrBookmark {
+    metadata: StatusOrBookmarkMeta,
     pub code: u16,
     pub message: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct NoticeMeta {
+struct StatusOrBookmarkMeta {
     resource_version: String,
     annotations: BTreeMap<String, String>,
 }
 
-impl Notice {
+impl StatusOrBookmark {
     pub fn of_error(code: u16, message: String) -> Self {
         Self { code, message, ..Self::default() }
     }
 
     pub fn of_bookmark(resource_version: String, annotations: BTreeMap<String, String>) -> Self {
-        Self { metadata: NoticeMeta { resource_version, annotations }, ..Self::default() }
+        Self { metadata: StatusOrBookmarkMeta { resource_version, annotations }, ..Self::default() }
     }
 
     pub fn read(raw: &RawValue) -> Self {
@@ -209,8 +209,8 @@ mod tests {
     fn frames_bookmarks_and_pages_are_told_apart() {
         let line = br#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9",
             "annotations":{"k8s.io/initial-events-end":"true"}}}}"#;
-        let frame: Frame<'_> = serde_json::from_slice(line).unwrap();
-        let notice = Notice::read(frame.object);
+        let frame: JsonFrame<'_> = serde_json::from_slice(line).unwrap();
+        let notice = StatusOrBookmark::read(frame.object);
         assert_eq!((frame.kind, notice.version()), ("BOOKMARK", Some("9")));
         assert!(notice.ends_initial_events());
         let page =

@@ -8,9 +8,9 @@ use http::{HeaderMap, HeaderValue};
 use serde_json::Value;
 
 use super::cursor::Ask;
-use super::frames::{JsonPage, Notice, read};
+use super::frames::{JsonPage, StatusOrBookmark, read};
 use super::page::{ListReading, Unanswered};
-use super::told::{Answer, Told};
+use super::response::{Frame, ResponseDecoder};
 use crate::wire::{Wire, WireNode, WirePod};
 
 const PODS: (&[u8], &[u8]) = (
@@ -26,25 +26,25 @@ const EVENTS: (&[u8], &[u8]) = (
     include_bytes!("../../golden/protobuf/events.pb"),
 );
 
-fn answer<K: Wire>(ask: &Ask, content_type: &'static str) -> Option<Answer<K>> {
+fn decoder<K: Wire>(ask: &Ask, content_type: &'static str) -> Option<ResponseDecoder<K>> {
     let headers = [(CONTENT_TYPE, HeaderValue::from_static(content_type))];
-    Answer::to(ask, &HeaderMap::from_iter(headers))
+    ResponseDecoder::to(ask, &HeaderMap::from_iter(headers))
 }
 
 /// What comes of these bytes when they come in chunks of this size.
-fn told<K: Wire>(mut answer: Answer<K>, bytes: &[u8], chunk: usize) -> Vec<Told<K>> {
+fn frames<K: Wire>(mut decoder: ResponseDecoder<K>, bytes: &[u8], chunk: usize) -> Vec<Frame<K>> {
     let mut all = Vec::new();
     for bytes in bytes.chunks(chunk) {
-        answer.feed(bytes).unwrap();
-        while let Some(piece) = answer.next() {
+        decoder.feed(bytes).unwrap();
+        while let Some(piece) = decoder.next() {
             all.push(piece.unwrap());
         }
     }
     all
 }
 
-fn listed<K: Wire>(bytes: &[u8], chunk: usize) -> Vec<Told<K>> {
-    told(answer(&Ask::List, "application/vnd.kubernetes.protobuf").unwrap(), bytes, chunk)
+fn listed<K: Wire>(bytes: &[u8], chunk: usize) -> Vec<Frame<K>> {
+    frames(decoder(&Ask::List, "application/vnd.kubernetes.protobuf").unwrap(), bytes, chunk)
 }
 
 fn assert_lists_agree<K: Wire + Debug + PartialEq>((json, binary): (&[u8], &[u8]), end: &str) {
@@ -53,13 +53,13 @@ fn assert_lists_agree<K: Wire + Debug + PartialEq>((json, binary): (&[u8], &[u8]
         let mut pieces = listed::<K>(binary, chunk);
         let last = pieces.pop().unwrap();
         assert!(
-            matches!(&last, Told::ListEnds { version, token }
+            matches!(&last, Frame::ListEnds { version, token }
                 if version == page.version() && version == end && token.as_deref() == page.token()),
             "{last:?}"
         );
         assert_eq!(pieces.len(), page.items().len());
         for (piece, raw) in pieces.into_iter().zip(page.items()) {
-            let Told::Seen(Ok(object)) = piece else { panic!("{piece:?}") };
+            let Frame::Seen(Ok(object)) = piece else { panic!("{piece:?}") };
             assert_eq!(object, read::<K>(raw).unwrap(), "{raw}");
         }
     }
@@ -107,39 +107,39 @@ fn no_field_that_is_read_is_missing_from_the_comparison() {
     }
 }
 
-fn shown(told: &Told<WirePod>) -> String {
-    let notice = |notice: &Notice| {
+fn shown(frames: &Frame<WirePod>) -> String {
+    let notice = |notice: &StatusOrBookmark| {
         let ends = notice.ends_initial_events();
         format!("{:?} {ends} {} {}", notice.version(), notice.code, notice.message)
     };
-    match told {
-        Told::Bookmark(said) => format!("bookmark {}", notice(said)),
-        Told::Error(said) => format!("error {}", notice(said)),
-        told => format!("{told:?}"),
+    match frames {
+        Frame::Bookmark(said) => format!("bookmark {}", notice(said)),
+        Frame::Error(said) => format!("error {}", notice(said)),
+        frames => format!("{frames:?}"),
     }
 }
 
 #[test]
 fn watches_tell_the_same_in_protobuf_as_in_json() {
     let ask = Ask::Watch { from: "1".to_owned() };
-    let json = told(answer(&ask, "application/json").unwrap(), EVENTS.0, 1_000);
+    let json = frames(decoder(&ask, "application/json").unwrap(), EVENTS.0, 1_000);
     let json: Vec<String> = json.iter().map(shown).collect();
     assert_eq!(json.len(), 6);
     assert_eq!(json[4], r#"bookmark Some("73") true 0 "#);
     assert_eq!(json[5], "error None false 410 too old");
     for chunk in [1, 7, 1_000, EVENTS.1.len()] {
-        let binary = answer(&ask, "application/vnd.kubernetes.protobuf;stream=watch").unwrap();
-        let binary: Vec<String> = told(binary, EVENTS.1, chunk).iter().map(shown).collect();
+        let binary = decoder(&ask, "application/vnd.kubernetes.protobuf;stream=watch").unwrap();
+        let binary: Vec<String> = frames(binary, EVENTS.1, chunk).iter().map(shown).collect();
         assert_eq!(binary, json);
     }
 }
 
 fn read_list(
-    answer: Option<Answer<WirePod>>,
+    decoder: Option<ResponseDecoder<WirePod>>,
     body: &[u8],
     chunk_bytes: usize,
 ) -> Result<(Vec<WirePod>, Option<String>), Unanswered> {
-    let mut reading = ListReading::new(answer);
+    let mut reading = ListReading::new(decoder);
     for chunk in body.chunks(chunk_bytes) {
         if let Some(end) = reading.feed(chunk)? {
             return Ok((reading.objects, end.token));
@@ -151,7 +151,7 @@ fn read_list(
 
 #[test]
 fn a_page_has_the_same_objects_in_protobuf_as_in_json() {
-    let protobuf = || answer(&Ask::Page { token: None }, "application/vnd.kubernetes.protobuf");
+    let protobuf = || decoder(&Ask::Page { token: None }, "application/vnd.kubernetes.protobuf");
     let json = read_list(None, PODS.0, PODS.0.len()).unwrap();
     assert!(!json.0.is_empty());
     for chunk in [1, 1_000, PODS.1.len()] {
@@ -163,15 +163,15 @@ fn a_page_has_the_same_objects_in_protobuf_as_in_json() {
 
 #[test]
 fn a_list_in_json_is_no_answer_that_is_read_while_it_comes() {
-    assert!(answer::<WirePod>(&Ask::List, "application/json").is_none());
-    assert!(answer::<WirePod>(&Ask::Page { token: None }, "application/json").is_none());
+    assert!(decoder::<WirePod>(&Ask::List, "application/json").is_none());
+    assert!(decoder::<WirePod>(&Ask::Page { token: None }, "application/json").is_none());
 }
 
 #[test]
 fn a_list_that_is_cut_off_does_not_end() {
     for end in [3, 4, 30, PODS.1.len() / 2, PODS.1.len() - 40] {
         let pieces = listed::<WirePod>(&PODS.1[..end], end);
-        assert!(pieces.iter().all(|piece| matches!(piece, Told::Seen(Ok(_)))), "{end}");
+        assert!(pieces.iter().all(|piece| matches!(piece, Frame::Seen(Ok(_)))), "{end}");
     }
 }
 
@@ -196,7 +196,8 @@ fn of_what_cannot_be_read_its_identity_and_place_are_left_and_the_others_come() 
     let bad = [field(1, &metadata.collect::<Vec<u8>>()), field(2, &spec)].concat();
     let good = field(1, &field(1, b"q"));
     let pieces = listed::<WirePod>(&list_of(&[bad, good]), 5);
-    let [Told::Seen(Err(left)), Told::Seen(Ok(good)), Told::ListEnds { .. }] = &pieces[..] else {
+    let [Frame::Seen(Err(left)), Frame::Seen(Ok(good)), Frame::ListEnds { .. }] = &pieces[..]
+    else {
         panic!("{pieces:?}")
     };
     let metadata = serde_json::to_value(&left.metadata).unwrap();
@@ -209,12 +210,12 @@ fn of_what_cannot_be_read_its_identity_and_place_are_left_and_the_others_come() 
 
 #[test]
 fn what_is_too_long_or_no_protobuf_is_refused_at_once() {
-    let refused = |mut answer: Answer<WirePod>, bytes: &[u8]| {
-        answer.feed(bytes).unwrap();
-        answer.next().unwrap().unwrap_err()
+    let refused = |mut decoder: ResponseDecoder<WirePod>, bytes: &[u8]| {
+        decoder.feed(bytes).unwrap();
+        decoder.next().unwrap().unwrap_err()
     };
-    let list = || answer(&Ask::List, "application/vnd.kubernetes.protobuf").unwrap();
-    let watch = || answer(&Ask::Stream, "application/vnd.kubernetes.protobuf").unwrap();
+    let list = || decoder(&Ask::List, "application/vnd.kubernetes.protobuf").unwrap();
+    let watch = || decoder(&Ask::Stream, "application/vnd.kubernetes.protobuf").unwrap();
     assert!(refused(list(), b"{\"kind\"").contains("no list"));
     // An item of 32 MiB, in a list of 64.
     let long = b"k8s\0\x12\x80\x80\x80\x20\x12\x80\x80\x80\x10";

@@ -1,7 +1,15 @@
 //! Watches: each resource is listed, then followed, and listed again when that breaks.
 //!
-//! [`cursor`] says what to ask next (no I/O), [`told`] reads answers object by object, whether they are written in
-//! JSON ([`frames`]) or protobuf ([`binary`]), [`follow`] asks; [`page`] asks for a list beside all that.
+//! [`cursor`] decides what to request next (no I/O), [`response`] decodes responses object by object, in JSON
+//! ([`frames`]) or protobuf ([`binary`]), [`follow`] sends the requests; [`page`] requests a list beside the watch.
+//!
+//! One change on its way to the engine:
+//!
+//! ```text
+//!   bytes ─▶ Frame<K> ──▶ WatchEvent<K> ──▶ AnyWatchEvent ──▶ Input::Watch ──▶ engine::Event
+//!            decoded      with list and     of any watched     of the driver's   translated, if it
+//!            piece        error boundaries  kind               one loop          changes anything
+//! ```
 
 mod binary;
 mod cursor;
@@ -10,7 +18,7 @@ mod frames;
 #[cfg(test)]
 mod golden_tests;
 mod page;
-mod told;
+mod response;
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -32,13 +40,13 @@ use crate::wire::{
 };
 use follow::Follower;
 
-/// News of one resource.
+/// A change in the watch of one resource.
 #[derive(Debug)]
-pub(crate) enum News<K> {
+pub(crate) enum WatchEvent<K> {
     ListBegins,
     Seen(Box<K>),
     Gone(Box<K>),
-    /// It is there, and cannot be read.
+    /// The object exists, and cannot be read.
     Unreadable(Box<Unreadable>),
     UnreadableGone(Box<Unreadable>),
     ListEnds,
@@ -47,24 +55,25 @@ pub(crate) enum News<K> {
     Failed,
 }
 
+/// A change in the watch of any resource.
 #[derive(Debug)]
-pub(crate) enum WatchNews {
-    Pod(News<WirePod>),
-    Node(News<WireNode>),
-    Corridor(News<WireCorridor>),
-    Bundle(News<WireBundle>),
-    Policy(News<WirePolicy>),
-    Namespace(News<WireNamespace>),
-    Lease(News<WireLease>),
-    Budget(News<WireBudget>),
-    Service(News<WireService>),
-    ReplicationController(News<WireReplicationController>),
-    ReplicaSet(News<WireReplicaSet>),
-    StatefulSet(News<WireStatefulSet>),
-    DeviceClass(News<WireDeviceClass>),
+pub(crate) enum AnyWatchEvent {
+    Pod(WatchEvent<WirePod>),
+    Node(WatchEvent<WireNode>),
+    Corridor(WatchEvent<WireCorridor>),
+    Bundle(WatchEvent<WireBundle>),
+    Policy(WatchEvent<WirePolicy>),
+    Namespace(WatchEvent<WireNamespace>),
+    Lease(WatchEvent<WireLease>),
+    Budget(WatchEvent<WireBudget>),
+    Service(WatchEvent<WireService>),
+    ReplicationController(WatchEvent<WireReplicationController>),
+    ReplicaSet(WatchEvent<WireReplicaSet>),
+    StatefulSet(WatchEvent<WireStatefulSet>),
+    DeviceClass(WatchEvent<WireDeviceClass>),
 }
 
-/// With what is read, and where.
+/// The client and the runtime for lists and watches.
 pub(crate) struct Reading {
     pub client: Client,
     /// None: where it is started.
@@ -115,28 +124,28 @@ impl Watches {
 /// Starts every watch, and beats where they run.
 pub(crate) fn start<T>(reading: &Reading, sender: &Sender<T>, health: &Arc<Health>) -> Watches
 where
-    T: From<WatchNews> + Send + 'static,
+    T: From<AnyWatchEvent> + Send + 'static,
 {
     let mut watches = Watches { tasks: JoinSet::new(), resources: HashMap::new() };
     let beats = health.clone();
     watches.spawn(reading.on.as_ref(), "every resource".to_owned(), async move {
         beats.pulse.keep_beating().await;
     });
-    everywhere(&mut watches, reading, sender, WatchNews::Pod);
-    everywhere(&mut watches, reading, sender, WatchNews::Node);
-    everywhere(&mut watches, reading, sender, WatchNews::Corridor);
-    everywhere(&mut watches, reading, sender, WatchNews::Bundle);
-    everywhere(&mut watches, reading, sender, WatchNews::Policy);
-    everywhere(&mut watches, reading, sender, WatchNews::Namespace);
-    everywhere(&mut watches, reading, sender, WatchNews::Budget);
-    everywhere(&mut watches, reading, sender, WatchNews::Service);
-    everywhere(&mut watches, reading, sender, WatchNews::ReplicationController);
-    everywhere(&mut watches, reading, sender, WatchNews::ReplicaSet);
-    everywhere(&mut watches, reading, sender, WatchNews::StatefulSet);
-    everywhere(&mut watches, reading, sender, WatchNews::DeviceClass);
+    everywhere(&mut watches, reading, sender, AnyWatchEvent::Pod);
+    everywhere(&mut watches, reading, sender, AnyWatchEvent::Node);
+    everywhere(&mut watches, reading, sender, AnyWatchEvent::Corridor);
+    everywhere(&mut watches, reading, sender, AnyWatchEvent::Bundle);
+    everywhere(&mut watches, reading, sender, AnyWatchEvent::Policy);
+    everywhere(&mut watches, reading, sender, AnyWatchEvent::Namespace);
+    everywhere(&mut watches, reading, sender, AnyWatchEvent::Budget);
+    everywhere(&mut watches, reading, sender, AnyWatchEvent::Service);
+    everywhere(&mut watches, reading, sender, AnyWatchEvent::ReplicationController);
+    everywhere(&mut watches, reading, sender, AnyWatchEvent::ReplicaSet);
+    everywhere(&mut watches, reading, sender, AnyWatchEvent::StatefulSet);
+    everywhere(&mut watches, reading, sender, AnyWatchEvent::DeviceClass);
     // A field selector names one object, and there are a handful of Leases: all of them.
     let namespace = Some(crds::SYSTEM_NAMESPACE);
-    within(&mut watches, reading, sender, namespace, WatchNews::Lease);
+    within(&mut watches, reading, sender, namespace, AnyWatchEvent::Lease);
     watches
 }
 
@@ -145,10 +154,10 @@ fn everywhere<K, T>(
     watches: &mut Watches,
     reading: &Reading,
     sender: &Sender<T>,
-    wrap: fn(News<K>) -> WatchNews,
+    wrap: fn(WatchEvent<K>) -> AnyWatchEvent,
 ) where
     K: Wire,
-    T: From<WatchNews> + Send + 'static,
+    T: From<AnyWatchEvent> + Send + 'static,
 {
     within(watches, reading, sender, None, wrap);
 }
@@ -158,16 +167,16 @@ fn within<K, T>(
     reading: &Reading,
     sender: &Sender<T>,
     namespace: Option<&'static str>,
-    wrap: fn(News<K>) -> WatchNews,
+    wrap: fn(WatchEvent<K>) -> AnyWatchEvent,
 ) where
     K: Wire,
-    T: From<WatchNews> + Send + 'static,
+    T: From<AnyWatchEvent> + Send + 'static,
 {
     let follower = Follower {
         client: reading.client.clone(),
         namespace,
         sender: sender.clone(),
-        wrap: move |news| wrap(news).into(),
+        wrap: move |event| wrap(event).into(),
         kind: PhantomData,
     };
     watches.spawn(reading.on.as_ref(), K::plural(&()).into_owned(), follower.run());

@@ -1,4 +1,4 @@
-//! One question, and a list as the answer to it, or a page of one.
+//! One request for a list, or for a page of one.
 
 use std::error::Error;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use tokio::time::timeout;
 
 use super::binary::read_error;
 use super::cursor::Ask;
-use super::frames::{JsonPage, Notice, read};
-use super::told::{Answer, Told, accepted, is_protobuf};
+use super::frames::{JsonPage, StatusOrBookmark, read};
+use super::response::{Frame, ResponseDecoder, accepted, is_protobuf};
 use crate::wire::Wire;
 
 /// An answer in which nothing comes for this long is given up.
@@ -48,17 +48,17 @@ pub(super) async fn asked<K: Wire>(
     let request = request.map_err(failed)?;
     let reply = match timeout(SILENCE_MAX, client.send(request)).await {
         Ok(reply) => reply.map_err(failed)?,
-        Err(_) => return Err(Unanswered::because(format!("no answer within {SILENCE_MAX:?}"))),
+        Err(_) => return Err(Unanswered::because(format!("no decoder within {SILENCE_MAX:?}"))),
     };
     let status = reply.status();
     if status.is_success() {
         return Ok(reply);
     }
     let in_protobuf = is_protobuf(reply.headers());
-    let notice: Notice = match timeout(SILENCE_MAX, reply.into_body().collect()).await {
+    let notice: StatusOrBookmark = match timeout(SILENCE_MAX, reply.into_body().collect()).await {
         Ok(Ok(body)) if in_protobuf => read_error(&body.to_bytes()),
         Ok(Ok(body)) => serde_json::from_slice(&body.to_bytes()).unwrap_or_default(),
-        Ok(Err(_)) | Err(_) => Notice::default(),
+        Ok(Err(_)) | Err(_) => StatusOrBookmark::default(),
     };
     Err(Unanswered { status: Some(status), message: format!("{status}: {}", notice.message) })
 }
@@ -76,9 +76,9 @@ pub(crate) struct Listing<K, S = BodyDataStream<Body>> {
 impl<K: Wire> Listing<K> {
     pub async fn ask(client: &Client, path: &str) -> Result<Self, Unanswered> {
         let reply = asked::<K>(client, path).await?;
-        let answer = Answer::to(&Ask::Page { token: None }, reply.headers());
+        let decoder = ResponseDecoder::to(&Ask::Page { token: None }, reply.headers());
         let chunks = reply.into_body().into_data_stream();
-        Ok(Self { chunks, reading: ListReading::new(answer), end: None })
+        Ok(Self { chunks, reading: ListReading::new(decoder), end: None })
     }
 }
 
@@ -122,28 +122,28 @@ pub(super) struct End {
 /// What has come of a list so far.
 pub(super) struct ListReading<K> {
     /// None: it is written in JSON, and read when it is there.
-    answer: Option<Answer<K>>,
+    decoder: Option<ResponseDecoder<K>>,
     body: Vec<u8>,
     /// Those that can be read.
     pub objects: Vec<K>,
 }
 
 impl<K: Wire> ListReading<K> {
-    pub fn new(answer: Option<Answer<K>>) -> Self {
-        Self { answer, body: Vec::new(), objects: Vec::new() }
+    pub fn new(decoder: Option<ResponseDecoder<K>>) -> Self {
+        Self { decoder, body: Vec::new(), objects: Vec::new() }
     }
 
     pub fn feed(&mut self, chunk: &[u8]) -> Result<Option<End>, Unanswered> {
-        let Some(answer) = &mut self.answer else {
+        let Some(decoder) = &mut self.decoder else {
             self.body.extend_from_slice(chunk);
             return Ok(None);
         };
-        answer.feed(chunk).map_err(failed)?;
-        while let Some(told) = answer.next() {
-            match told.map_err(Unanswered::because)? {
-                Told::Seen(object) => self.objects.extend(object.ok()),
-                Told::ListEnds { token, .. } => return Ok(Some(End { token })),
-                Told::Gone(_) | Told::Bookmark(_) | Told::Error(_) => {
+        decoder.feed(chunk).map_err(failed)?;
+        while let Some(frame) = decoder.next() {
+            match frame.map_err(Unanswered::because)? {
+                Frame::Seen(object) => self.objects.extend(object.ok()),
+                Frame::ListEnds { token, .. } => return Ok(Some(End { token })),
+                Frame::Gone(_) | Frame::Bookmark(_) | Frame::Error(_) => {
                     return Err(Unanswered::because("no list"));
                 }
             }
@@ -153,7 +153,7 @@ impl<K: Wire> ListReading<K> {
 
     /// Nothing more comes.
     pub fn end(&mut self) -> Result<End, Unanswered> {
-        if self.answer.is_some() {
+        if self.decoder.is_some() {
             return Err(Unanswered::because("the list has no end"));
         }
         let page = JsonPage::read(&self.body).map_err(failed)?;

@@ -50,12 +50,12 @@ impl SlimMeta {
 const OUR_PREFIX: &str = "corridoros.io/";
 
 /// Labels, our annotations, and of the owners the one that controls the Pod. `managedFields` is there,
-/// and empty, if it names somebody as the writer of a result annotation.
+/// and empty, if it names a manager of a result annotation.
 pub(super) fn of_pod<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
     SlimMeta::deserialize(from).map(SlimMeta::into_meta)
 }
 
-/// Metadata without labels, for what nobody selects by them.
+/// Metadata without labels, for kinds that are not selected by them.
 pub(super) fn identity<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
     let meta = of_pod(from)?;
     Ok(ObjectMeta { labels: None, owner_references: None, managed_fields: None, ..meta })

@@ -1,4 +1,4 @@
-//! `metadata.managedFields`: who has written which field. Nothing of it is kept but one answer.
+//! `metadata.managedFields`: which manager has written which field. Nothing of it is kept but one answer.
 
 use std::fmt;
 
@@ -7,8 +7,8 @@ use memchr::memmem;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// Whether anybody is named as the writer of a result annotation. The API server does not name who
-/// binds (tried), so whoever is named has written it by hand.
+/// Whether a field manager is named for a result annotation. The API server names none for a Binding (tried), so a
+/// named one has written the annotation itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OwnedFields {
     pub names_a_result: bool,

@@ -17,7 +17,7 @@ pub(crate) struct WireService {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct WireServiceSpec {
-    /// Empty: somebody else says where the Service leads.
+    /// Empty: its endpoints are managed by others.
     pub selector: BTreeMap<String, String>,
 }
 

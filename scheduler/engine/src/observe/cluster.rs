@@ -6,69 +6,69 @@ use std::sync::Arc;
 use model::{ClusterNode, LabelSelector, Labels, NodeName, ObjectKey, Owner, PodUid};
 
 use crate::engine::Engine;
-use crate::wake::Change;
+use crate::wake::ClusterChange;
 
 impl Engine {
     pub(super) fn pod_unreadable(&mut self, pod: PodUid, node: &NodeName) {
-        self.closed.close(pod, node.clone());
+        self.excluded.exclude(pod, node.clone());
         self.show_closed(node);
     }
 
-    /// One that was closed before is shown so already, and what is shown is not the truth.
+    /// A Node that was excluded before is shown so already, and not as it really is.
     fn show_closed(&mut self, node: &NodeName) {
-        let known = self.cluster.nodes.get(node).filter(|_| !self.closed.is_shown_closed(node));
+        let known = self.cluster.nodes.get(node).filter(|_| !self.excluded.is_shown_excluded(node));
         if let Some(known) = known.cloned() {
             self.node_seen(known);
         }
     }
 
     /// What the Pod uses is known now, or nothing any more.
-    pub(super) fn reopen(&mut self, pod: &PodUid) {
-        if let Some(node) = self.closed.reopen(pod) {
+    pub(super) fn readmit(&mut self, pod: &PodUid) {
+        if let Some(node) = self.excluded.readmit(pod) {
             self.node_seen(node);
         }
     }
 
-    /// Only what was decided here counts: whoever names a Node in a Pod of his own closes nothing.
+    /// Only Pods that were decided here count: a tenant must not exclude a Node by a Pod that names it.
     pub(super) fn kubelet_rejected(&mut self, pod: &PodUid, why: Arc<str>) {
         let decided = self.pods.get(pod).filter(|_| self.has_placed(pod));
-        let node = decided.and_then(|record| record.holding.as_ref()).map(|it| it.node.clone());
+        let node = decided.and_then(|record| record.reservation.as_ref()).map(|it| it.node.clone());
         let Some(node) = node.filter(|node| self.cluster.nodes.contains_key(node)) else { return };
-        self.closed.rejected(self.now, node.clone(), why);
+        self.excluded.rejected(self.now, node.clone(), why);
         self.show_closed(&node);
     }
 
     /// Nodes whose time is over take Pods again.
-    pub(crate) fn reopen_due(&mut self) {
-        for node in self.closed.open_due(self.now) {
+    pub(crate) fn readmit_due(&mut self) {
+        for node in self.excluded.readmit_due(self.now) {
             self.node_seen(node);
         }
     }
 
     pub(super) fn node_seen(&mut self, node: ClusterNode) {
-        let node = self.closed.shown(node);
+        let node = self.excluded.shown(node);
         let name = node.node.name.clone();
         if is_new(&mut self.cluster.nodes, name.clone(), node) {
-            self.cluster_changed(Change::Node(&name));
+            self.cluster_changed(ClusterChange::Node(&name));
         }
     }
 
     pub(super) fn node_gone(&mut self, name: &NodeName) {
-        self.closed.node_gone(name);
+        self.excluded.node_gone(name);
         if self.cluster.nodes.remove(name).is_some() {
-            self.cluster_changed(Change::Node(name));
+            self.cluster_changed(ClusterChange::Node(name));
         }
     }
 
     pub(super) fn namespace_labels_seen(&mut self, name: Arc<str>, labels: Labels) {
         if is_new(&mut self.cluster.namespaces, name, labels) {
-            self.cluster_changed(Change::Namespaces);
+            self.cluster_changed(ClusterChange::Namespaces);
         }
     }
 
     pub(super) fn namespace_labels_gone(&mut self, name: &str) {
         if self.cluster.namespaces.remove(name).is_some() {
-            self.cluster_changed(Change::Namespaces);
+            self.cluster_changed(ClusterChange::Namespaces);
         }
     }
 
@@ -108,7 +108,7 @@ impl Engine {
     }
 
     fn selector_changed(&mut self, before: Option<&LabelSelector>, after: Option<&LabelSelector>) {
-        self.cluster_changed(Change::Selectors { before, after });
+        self.cluster_changed(ClusterChange::Selectors { before, after });
     }
 }
 

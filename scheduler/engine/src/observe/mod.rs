@@ -8,7 +8,7 @@ use model::{Assignment, PodUid};
 
 use crate::decision::Report;
 use crate::engine::Engine;
-use crate::event::{Event, Kind, Refusal, RefusalCause};
+use crate::event::{BindRefusal, BindRefusalCause, Event, WatchedKind};
 use crate::queue::backoff_after;
 use crate::record::Stage;
 use crate::rejection::{BindingRejection, Rejection};
@@ -27,7 +27,7 @@ impl Engine {
                 self.objects.remove(&object);
                 self.question_nominees_for(|needed| *needed == object);
                 self.uses.forget(&object);
-                self.queue_reports_of(&object);
+                self.report_waiting_for(&object);
             }
             Event::PolicySeen { policy, allowed_tenants } => {
                 self.objects.policy_seen(policy.clone(), allowed_tenants);
@@ -77,38 +77,39 @@ impl Engine {
             Event::ReportLost(uid) => self.report_ended(&uid, false),
             Event::ReportPutOff(report) => self.put_off(*report),
             Event::UseLost(object) => self.uses.lost(&object),
-            Event::BindUnknown(uid) => {
+            Event::BindUnclear(uid) => {
                 if self.stage_of(&uid).is_some_and(|stage| matches!(stage, Stage::Binding { .. })) {
-                    self.move_to(&uid, Stage::Binding { outcome_unclear: true });
+                    self.move_to(&uid, Stage::Binding { is_unclear: true });
                 }
             }
         }
     }
 
-    fn synced(&mut self, kind: Kind, installed: bool) {
+    fn synced(&mut self, kind: WatchedKind, installed: bool) {
         self.unsynced.remove(&kind);
-        if let Kind::Objects(kind) = kind {
+        if let WatchedKind::Objects(kind) = kind {
             self.objects.set_installed(kind, installed);
             self.question_nominees_for(|needed| needed.kind == kind);
-            self.release_lines_of(kind);
+            self.release_queues_of(kind);
         }
     }
 
     fn bind_done(&mut self, uid: &PodUid) {
         let Some(record) = self.pods.get_mut(uid) else { return };
-        let Some(node) = record.holding.as_ref().map(|holding| holding.node.clone()) else {
+        let Some(node) = record.reservation.as_ref().map(|reservation| reservation.node.clone())
+        else {
             return;
         };
         record.failures = 0;
         let pod = record.pod.clone();
         self.move_to(uid, Stage::Bound);
         self.set_nomination(uid, None);
-        self.forget_in_line(uid);
+        self.forget_in_queue(uid);
         let report = Report::Scheduled { pod: pod.key.clone(), uid: uid.clone(), node };
         self.reports.scheduled(report, self.config.events);
     }
 
-    fn bind_refused(&mut self, uid: &PodUid, refusal: Refusal) {
+    fn bind_refused(&mut self, uid: &PodUid, refusal: BindRefusal) {
         let Some(record) = self.pods.get_mut(uid) else { return };
         if !matches!(record.stage, Stage::Binding { .. }) {
             return;
@@ -117,41 +118,47 @@ impl Engine {
         record.failures = record.failures.saturating_add(1);
         record.not_before = self.now + backoff_after(record.failures);
         let place_again = record.pod.assignment == Assignment::Waiting;
-        record.order = record.order.with_priority(record.pod.spec.shape.priority);
+        record.order = record.order.with_priority(record.pod.spec.scheduling.priority);
         let is_told = match refusal.cause {
-            RefusalCause::ApiServer => true,
-            RefusalCause::Conflict => record.failures > 1,
-            RefusalCause::Obsolete => false,
+            BindRefusalCause::ApiServer => true,
+            BindRefusalCause::Conflict => record.failures > 1,
+            BindRefusalCause::Obsolete => false,
         };
-        if let Some(holding) = record.holding.as_ref().filter(|_| place_again && is_told) {
-            let rejection =
-                BindingRejection { node: holding.node.clone(), message: refusal.message.into() };
+        if let Some(reservation) = record.reservation.as_ref().filter(|_| place_again && is_told) {
+            let rejection = BindingRejection {
+                node: reservation.node.clone(),
+                message: refusal.message.into(),
+            };
             record.rejection = Some(Box::new(Rejection::Binding(rejection)));
-            self.reports.held(self.now, uid, &record.report);
+            self.reports.unschedulable(self.now, uid, &record.report);
         }
-        self.move_to(uid, if place_again { Stage::Backoff } else { Stage::Resting });
+        self.move_to(uid, if place_again { Stage::Backoff } else { Stage::Gated });
         if !place_again {
-            self.forget_in_line(uid);
+            self.forget_in_queue(uid);
         }
-        let held = self.release_holding(uid);
-        // What it was promised is held for it again, as long as that lasts.
-        if !place_again || !self.hold_nominated(uid) {
+        let released = self.release_reservation(uid);
+        // Its nomination is reserved again, as long as that lasts.
+        if !place_again || !self.reserve_nominated(uid) {
             self.set_nomination(uid, None);
         }
-        self.reflect(uid);
-        if let Some(held) = held {
-            self.wake_after_release(&held);
+        self.sync_pod_to_cluster(uid);
+        if let Some(released) = released {
+            self.wake_after_release(&released);
         }
     }
 
     fn put_off(&mut self, report: Report) {
         match report {
-            Report::Held(held) => {
-                if let Some(record) = self.pods.get_mut(&held.uid) {
-                    self.reports.put_off_held(self.now, &held.uid, &mut record.report);
+            Report::Unschedulable(unschedulable) => {
+                if let Some(record) = self.pods.get_mut(&unschedulable.uid) {
+                    self.reports.put_off_unschedulable(
+                        self.now,
+                        &unschedulable.uid,
+                        &mut record.report,
+                    );
                 }
-                if self.stage_of(&held.uid) == Some(&Stage::Reporting) {
-                    self.move_to(&held.uid, Stage::Active);
+                if self.stage_of(&unschedulable.uid) == Some(&Stage::Reporting) {
+                    self.move_to(&unschedulable.uid, Stage::Active);
                 }
             }
             Report::Used(used) => self.uses.lost(&used.object),
@@ -170,7 +177,7 @@ impl Engine {
             record.report.written = None;
         }
         if !written || std::mem::take(&mut record.report.again) {
-            self.reports.held(self.now, uid, &record.report);
+            self.reports.unschedulable(self.now, uid, &record.report);
         }
         if record.stage == Stage::Reporting {
             self.move_to(uid, Stage::Active);
@@ -181,16 +188,16 @@ impl Engine {
         self.pods.get(uid).map(|record| &record.stage)
     }
 
-    /// The verdict on a Pod in line as it would be now: the figures of its report are live.
+    /// Rejects a Pod in the queue anew, so that the figures of its report are live.
     pub(crate) fn refresh_rejection(&mut self, uid: &PodUid) {
         let Some(record) = self.pods.get(uid) else { return };
-        if !matches!(record.stage, Stage::InLine(_)) {
+        if !matches!(record.stage, Stage::InQueue(_)) {
             return;
         }
-        let verdict = self.gate(record.order, &record.pod.spec).err();
-        if let (Some(verdict), Some(record)) = (verdict, self.pods.get_mut(uid)) {
-            record.rejection = Some(Box::new(Rejection::Object(verdict)));
-            record.tries.rejected(self.now, record.rejection.as_deref());
+        let rejection = self.pre_filter(record.order, &record.pod.spec).err();
+        if let (Some(rejection), Some(record)) = (rejection, self.pods.get_mut(uid)) {
+            record.rejection = Some(Box::new(Rejection::Object(rejection)));
+            record.attempts.rejected(self.now, record.rejection.as_deref());
         }
     }
 }

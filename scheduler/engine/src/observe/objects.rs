@@ -1,11 +1,11 @@
-//! Corridors, MemoryBundles, the daemons behind them, and whom their owners let in.
+//! Corridors, MemoryBundles, their backends, and the namespaces that may use them.
 
 use std::time::Duration;
 
 use model::{ObjectKind, ObjectRef, PodUid, Reservable};
 
 use crate::engine::Engine;
-use crate::line::WakeAside;
+use crate::queue::UnblockOn;
 
 impl Engine {
     pub(super) fn object_seen(&mut self, object: Reservable) {
@@ -25,69 +25,69 @@ impl Engine {
         // A raised floor counts when the daemon has confirmed it, not when it is asked for.
         let floor_changed = before.as_ref().is_some_and(|before| before.floor() != after.floor());
         let spec_changed_or_took_effect = spec_changed || floor_changed;
-        self.wake_aside(&name, |wake| match wake {
-            WakeAside::SpecChange => spec_changed_or_took_effect,
-            WakeAside::SpecChangeOrReady => spec_changed_or_took_effect || entered_ready,
-            WakeAside::DomainChange => domain_changed,
-            WakeAside::PolicyChange => false,
+        self.unblock(&name, |wake| match wake {
+            UnblockOn::SpecChange => spec_changed_or_took_effect,
+            UnblockOn::SpecChangeOrReady => spec_changed_or_took_effect || entered_ready,
+            UnblockOn::DomainChange => domain_changed,
+            UnblockOn::PolicyChange => false,
         });
         if spec_changed {
             self.reconsider_after_spec_change(&after);
         }
-        self.release_line(&name);
+        self.release_queue(&name);
         self.uses.changed(&name);
         let says = |it: &Reservable| {
             (it.phase, it.not_ready.as_ref().map(|not_ready| not_ready.reason.clone()))
         };
         let says_another = before.is_none_or(|before| says(&before) != says(&after));
         if says_another {
-            self.queue_reports_of(&name);
+            self.report_waiting_for(&name);
         } else if cause_before != self.objects.promise(&name, now).err() {
-            self.queue_line_reports(&name);
+            self.report_queue(&name);
         }
     }
 
-    /// A namespace belongs to another security domain than before: a rare event, so everybody who
-    /// was refused is asked again.
+    /// A namespace belongs to another security domain than before: a rare event, so all Pods
+    /// that were refused for that reason are tried again.
     pub(super) fn domains_changed(&mut self) {
         self.question_nominees_for(|_| true);
-        for object in self.objects.with_lines() {
-            self.wake_aside(&object, |wake| wake == WakeAside::DomainChange);
-            self.queue_line_reports(&object);
+        for object in self.objects.with_queues() {
+            self.unblock(&object, |wake| wake == UnblockOn::DomainChange);
+            self.report_queue(&object);
         }
     }
 
-    /// Whom the owner lets in has changed. Those already in line are asked again when their turn
-    /// comes; those who were refused are asked now.
+    /// The namespaces that may use the objects of this owner have changed. Pods in queues are checked again when their
+    /// turn comes; Pods that were refused are tried now.
     pub(super) fn policy_changed(&mut self, owner: &str) {
         let of_owner = |object: &ObjectRef| *object.key.namespace == *owner;
         self.question_nominees_for(of_owner);
-        for object in self.objects.with_lines().into_iter().filter(of_owner) {
-            self.wake_aside(&object, |wake| wake == WakeAside::PolicyChange);
-            self.queue_line_reports(&object);
+        for object in self.objects.with_queues().into_iter().filter(of_owner) {
+            self.unblock(&object, |wake| wake == UnblockOn::PolicyChange);
+            self.report_queue(&object);
         }
     }
 
     pub(super) fn backend_seen(&mut self, kind: ObjectKind, age: Duration) {
         self.objects.backend_seen(kind, self.now, age);
         if self.objects.is_fresh(kind, self.now) && !self.fresh.contains(&kind) {
-            self.release_lines_of(kind);
-            self.wake_those_who_wait_for_ready(kind);
+            self.release_queues_of(kind);
+            self.unblock_waiting_for_ready(kind);
         }
         self.note_freshness();
     }
 
     /// With its daemon heard of again, what an object says counts again: it enters Ready for scheduling, whether its
     /// status came before or comes after.
-    fn wake_those_who_wait_for_ready(&mut self, kind: ObjectKind) {
-        for object in self.objects.with_lines().into_iter().filter(|object| object.kind == kind) {
+    fn unblock_waiting_for_ready(&mut self, kind: ObjectKind) {
+        for object in self.objects.with_queues().into_iter().filter(|object| object.kind == kind) {
             if self.objects.promise(&object, self.now).is_ok() {
-                self.wake_aside(&object, |wake| wake == WakeAside::SpecChangeOrReady);
+                self.unblock(&object, |wake| wake == UnblockOn::SpecChangeOrReady);
             }
         }
     }
 
-    /// Tells held Pods when a daemon falls silent or speaks again.
+    /// Reports anew on waiting Pods when a backend falls silent or is back.
     pub(crate) fn note_freshness(&mut self) {
         let is_as_before =
             |kind| self.objects.is_fresh(kind, self.now) == self.fresh.contains(&kind);
@@ -97,9 +97,9 @@ impl Engine {
         let fresh = self.objects.fresh_kinds(self.now);
         let before = std::mem::replace(&mut self.fresh, fresh);
         self.question_nominees_for(|_| true);
-        for object in self.objects.with_lines() {
+        for object in self.objects.with_queues() {
             if before.contains(&object.kind) != self.fresh.contains(&object.kind) {
-                self.queue_line_reports(&object);
+                self.report_queue(&object);
             }
         }
     }
@@ -108,33 +108,33 @@ impl Engine {
     pub(crate) fn turn_windows(&mut self) {
         for object in self.objects.turn_windows(self.now) {
             self.question_nominees_for(|needed| *needed == object);
-            self.release_line(&object);
+            self.release_queue(&object);
             self.uses.changed(&object);
-            self.queue_line_reports(&object);
+            self.report_queue(&object);
         }
     }
 
-    /// Whoever refers to the object is told anew: those who wait for it, and those who wait for another object and lack
-    /// this one, too.
-    pub(super) fn queue_reports_of(&mut self, object: &ObjectRef) {
-        self.queue_line_reports(object);
-        for other in self.objects.with_lines() {
+    /// Reports anew on all Pods that refer to the object: those that wait for it, and those that wait for another object
+    /// and lack this one, too.
+    pub(super) fn report_waiting_for(&mut self, object: &ObjectRef) {
+        self.report_queue(object);
+        for other in self.objects.with_queues() {
             let lacks_both = other != *object
-                && self.objects.line(&other).is_some_and(|line| {
+                && self.objects.queue(&other).is_some_and(|queue| {
                     let needs = |pod: &PodUid| {
                         self.pods.get(pod).is_some_and(|it| it.pod.spec.need_of(object).is_some())
                     };
-                    line.waiting().any(|(_, pod)| needs(pod))
+                    queue.waiting().any(|(_, pod)| needs(pod))
                 });
             if lacks_both {
-                self.queue_line_reports(&other);
+                self.report_queue(&other);
             }
         }
     }
 
-    pub(super) fn queue_line_reports(&mut self, object: &ObjectRef) {
-        if self.objects.line(object).is_some() {
-            self.reports.line_changed(object);
+    pub(super) fn report_queue(&mut self, object: &ObjectRef) {
+        if self.objects.queue(object).is_some() {
+            self.reports.queue_changed(object);
         }
     }
 }

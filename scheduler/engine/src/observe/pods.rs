@@ -5,11 +5,11 @@ use std::sync::Arc;
 use model::{Assignment, Pod, PodUid};
 
 use crate::engine::Engine;
-use crate::ledger::Holding;
+use crate::ledger::Reservation;
 use crate::queue::Order;
+use crate::queue_metrics::AttemptHistory;
 use crate::record::{Record, Stage};
 use crate::reports::ReportState;
-use crate::tally::Tries;
 
 impl Engine {
     pub(super) fn pod_seen(&mut self, pod: Pod) {
@@ -17,7 +17,7 @@ impl Engine {
         if self.pods.get(&pod.uid).is_some_and(|known| known.pod.key != pod.key) {
             return;
         }
-        self.reopen(&pod.uid);
+        self.readmit(&pod.uid);
         let named = self.pods.named(&pod.key).map(|record| &record.pod.uid);
         if let Some(earlier) = named.filter(|uid| **uid != pod.uid).cloned() {
             self.pod_gone(&earlier);
@@ -35,24 +35,24 @@ impl Engine {
         match pod.assignment.clone() {
             Assignment::Bound { node, grant } => {
                 let granted = grant.iter().flat_map(|grant| grant.parts()).cloned().collect();
-                self.pod_bound(pod, Holding { node, granted });
+                self.pod_bound(pod, Reservation { node, granted });
             }
-            Assignment::Finished => self.pod_rests(pod, Stage::Finished),
+            Assignment::Finished => self.dequeue(pod, Stage::Finished),
             Assignment::Gated { .. } | Assignment::Leaving | Assignment::Foreign => {
-                self.pod_rests(pod, Stage::Resting);
+                self.dequeue(pod, Stage::Gated);
             }
             Assignment::Waiting => self.pod_waits(pod, is_new),
         }
     }
 
     fn insert_record(&mut self, pod: &Pod) {
-        let order = Order::new(pod.spec.shape.priority, pod.created_at_unix_s, self.pods_seen);
+        let order = Order::new(pod.spec.scheduling.priority, pod.created_at_unix_s, self.pods_seen);
         self.pods_seen += 1;
         let record = Record {
             pod: Arc::new(pod.clone()),
             order,
-            stage: Stage::Resting,
-            holding: None,
+            stage: Stage::Gated,
+            reservation: None,
             failures: 0,
             not_before: self.now,
             first_seen: self.now,
@@ -61,59 +61,59 @@ impl Engine {
             woken_as: None,
             rejection: None,
             report: ReportState::default(),
-            tries: Tries::default(),
+            attempts: AttemptHistory::default(),
             prepared: None,
         };
         *self.stats.of_stage(&record.stage) += 1;
         self.pods.insert(record);
     }
 
-    /// A Pod on a Node counts there, whoever put it there.
+    /// A Pod on a Node counts there, also if another scheduler bound it.
     ///
     /// What it holds of an object is what was granted when it was bound: a later edit of its
     /// annotations neither lowers nor raises it.
-    fn pod_bound(&mut self, pod: Pod, seen: Holding) {
+    fn pod_bound(&mut self, pod: Pod, seen: Reservation) {
         let uid = pod.uid.clone();
         self.stop_waiting(&uid);
-        self.forget_in_line(&uid);
+        self.forget_in_queue(&uid);
         let Some(record) = self.pods.get_mut(&uid) else { return };
-        let before = record.holding.take();
-        let mut holding = seen;
+        let before = record.reservation.take();
+        let mut reservation = seen;
         // Also while the reply to its Binding is still awaited: what was decided is what was granted.
         let is_placed = matches!(record.stage, Stage::Bound | Stage::Binding { .. });
-        let known = before.as_ref().filter(|before| is_placed && before.node == holding.node);
+        let known = before.as_ref().filter(|before| is_placed && before.node == reservation.node);
         if let Some(known) = known {
-            holding.granted.clone_from(&known.granted);
+            reservation.granted.clone_from(&known.granted);
         }
         let pod = Arc::new(pod);
         record.pod = pod.clone();
-        record.holding = Some(holding.clone());
-        if before.as_ref() != Some(&holding) {
+        record.reservation = Some(reservation.clone());
+        if before.as_ref() != Some(&reservation) {
             if let Some(before) = &before {
                 self.ledger.release(&pod, before);
-                self.holdings_changed(before);
+                self.reservations_changed(before);
             }
-            self.ledger.take(&pod, &holding);
+            self.ledger.take(&pod, &reservation);
             self.ledger.commit();
-            self.holdings_changed(&holding);
-            self.question_nominees_of(&holding);
+            self.reservations_changed(&reservation);
+            self.question_nominees_of(&reservation);
         }
         self.move_to(&uid, Stage::Bound);
         self.set_nomination(&uid, None);
-        self.reflect(&uid);
-        if let Some(before) = before.filter(|before| *before != holding) {
+        self.sync_pod_to_cluster(&uid);
+        if let Some(before) = before.filter(|before| *before != reservation) {
             self.wake_after_release(&before);
         }
     }
 
     /// Finished Pods give back what they held; gated and leaving ones are not placed.
-    fn pod_rests(&mut self, pod: Pod, to: Stage) {
+    fn dequeue(&mut self, pod: Pod, to: Stage) {
         let uid = pod.uid.clone();
         let settled = matches!(
             self.stage_of(&uid),
             Some(Stage::Bound | Stage::Binding { .. } | Stage::Finished)
         );
-        if settled && to == Stage::Resting {
+        if settled && to == Stage::Gated {
             // An older sight of a Pod that we know to be bound, or that may be any moment. If
             // its Binding is refused, it rests.
             self.update_while_binding(pod);
@@ -137,7 +137,7 @@ impl Engine {
                 self.update_while_binding(pod);
                 return;
             }
-            Stage::Resting => {}
+            Stage::Gated => {}
             _ if before.spec == pod.spec => {
                 record.pod = Arc::new(pod);
                 return;
@@ -146,13 +146,13 @@ impl Engine {
         }
         let nomination = self.nomination_read(&pod).filter(|_| is_new);
         if !is_new {
-            // What it was promised was promised to another spec.
+            // The nomination was made for another spec.
             self.set_nomination(&uid, None);
             self.stop_waiting(&uid);
-            self.move_to(&uid, Stage::Resting);
+            self.move_to(&uid, Stage::Gated);
         }
         let Some(record) = self.pods.get_mut(&uid) else { return };
-        record.order = record.order.with_priority(pod.spec.shape.priority);
+        record.order = record.order.with_priority(pod.spec.scheduling.priority);
         record.failures = 0;
         record.not_before = self.now;
         record.rejection = None;
@@ -162,7 +162,7 @@ impl Engine {
         if let Some(nomination) = nomination {
             self.set_nomination(&uid, Some(nomination));
         }
-        self.reflect(&uid);
+        self.sync_pod_to_cluster(&uid);
     }
 
     /// Should the Binding be refused, the Pod goes on as it is now.
@@ -173,17 +173,17 @@ impl Engine {
             return;
         }
         if record.pod.spec != pod.spec {
-            self.forget_in_line(&uid);
+            self.forget_in_queue(&uid);
             self.set_nomination(&uid, None);
         }
         if let Some(record) = self.pods.get_mut(&uid) {
             record.pod = Arc::new(pod);
         }
-        self.reflect(&uid);
+        self.sync_pod_to_cluster(&uid);
     }
 
     pub(super) fn pod_gone(&mut self, uid: &PodUid) {
-        self.reopen(uid);
+        self.readmit(uid);
         self.foreign_gone(uid);
         self.evictions.forget(uid);
         self.leave_for_good(uid, Stage::Finished);
@@ -192,7 +192,7 @@ impl Engine {
         self.reports.forget(uid);
     }
 
-    /// Takes the Pod out of whatever line it stands in or was released from.
+    /// Removes the Pod from the queue that it waits in or was released from.
     fn stop_waiting(&mut self, uid: &PodUid) {
         let Some(record) = self.pods.get_mut(uid) else { return };
         let (order, woken_as) = (record.order, record.woken_as.take());
@@ -200,13 +200,13 @@ impl Engine {
         if !record.stage.is_waiting() {
             return;
         }
-        self.move_to(uid, Stage::Held);
+        self.move_to(uid, Stage::OnHold);
         for need in &spec.needs {
-            self.objects.with_line(&need.object, |line| line.forget(order));
-            self.release_line(&need.object);
+            self.objects.with_queue(&need.object, |queue| queue.forget(order));
+            self.release_queue(&need.object);
         }
-        if let Some(kind) = woken_as {
-            self.turn_ended(&kind, uid);
+        if let Some(key) = woken_as {
+            self.turn_ended(&key, uid);
         }
     }
 
@@ -216,34 +216,34 @@ impl Engine {
         self.stop_waiting(uid);
         self.move_to(uid, to);
         self.give_back(uid);
-        self.reflect(uid);
-        self.forget_in_line(uid);
+        self.sync_pod_to_cluster(uid);
+        self.forget_in_queue(uid);
     }
 
-    pub(super) fn forget_in_line(&mut self, uid: &PodUid) {
+    pub(super) fn forget_in_queue(&mut self, uid: &PodUid) {
         let Some(record) = self.pods.get(uid) else { return };
         for need in &record.pod.spec.needs {
-            self.objects.with_line(&need.object, |line| line.forget(record.order));
+            self.objects.with_queue(&need.object, |queue| queue.forget(record.order));
         }
     }
 
     pub(crate) fn give_back(&mut self, uid: &PodUid) {
-        let Some(holding) = self.release_holding(uid) else { return };
-        self.reflect(uid);
-        self.wake_after_release(&holding);
+        let Some(reservation) = self.release_reservation(uid) else { return };
+        self.sync_pod_to_cluster(uid);
+        self.wake_after_release(&reservation);
     }
 
-    /// Frees what the Pod holds; who could use it is not told yet.
-    pub(super) fn release_holding(&mut self, uid: &PodUid) -> Option<Holding> {
+    /// Frees what the Pod has reserved; no Pod is woken yet.
+    pub(super) fn release_reservation(&mut self, uid: &PodUid) -> Option<Reservation> {
         let record = self.pods.get_mut(uid)?;
-        let holding = record.holding.take()?;
-        self.ledger.release(&record.pod, &holding);
-        self.holdings_changed(&holding);
-        Some(holding)
+        let reservation = record.reservation.take()?;
+        self.ledger.release(&record.pod, &reservation);
+        self.reservations_changed(&reservation);
+        Some(reservation)
     }
 
-    pub(crate) fn holdings_changed(&mut self, holding: &Holding) {
-        for granted in &holding.granted {
+    pub(crate) fn reservations_changed(&mut self, reservation: &Reservation) {
+        for granted in &reservation.granted {
             if let Some(object) = self.objects.ref_of(&granted.uid) {
                 self.uses.changed(object);
             }

@@ -1,10 +1,10 @@
-//! Which PodDisruptionBudgets have changed: they bear on who has to go, and on nothing else.
+//! Which PodDisruptionBudgets have changed: they affect the choice of victims, and nothing else.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use model::{ClusterPod, LabelSelector, PodDisruptionBudget};
-use oracle::protects;
+use rules::protects;
 
 /// A budget that is another than it was.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
-//! The terms that Pods on Nodes carry, each for as long as some Pod does. Whom a term means is found out once; nothing is left of
-//! it when its last carrier goes, because what is decided must not depend on who was there before.
+//! The terms that Pods on Nodes carry, each for as long as some Pod does. Which Pods a term matches is computed once;
+//! nothing is left of it when its last carrier goes, because decisions must not depend on Pods of the past.
 
 use std::collections::BTreeMap;
 
-use model::{AffinityTerms, PodAffinityTerm, Shape, WeightedPodAffinityTerm};
+use model::{AffinityTerms, PodAffinityTerm, SchedulingSpec, WeightedPodAffinityTerm};
 
 use super::counters::CounterId;
 
@@ -71,8 +71,8 @@ impl CarriedTerms {
 }
 
 /// The terms that a Pod on a Node carries, but for lists that cannot be parsed.
-pub(super) fn carried_by(shape: &Shape) -> impl Iterator<Item = Carried> + '_ {
-    let affinity = &shape.pod_affinity;
+pub(super) fn carried_by(scheduling: &SchedulingSpec) -> impl Iterator<Item = Carried> + '_ {
+    let affinity = &scheduling.pod_affinity;
     let keep_away = affinity.anti_required.usable().iter().cloned().map(Carried::KeepAway);
     let together = affinity.required.usable().iter().cloned().map(Carried::Together);
     let prefer = |sign: i64| {

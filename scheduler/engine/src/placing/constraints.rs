@@ -1,9 +1,9 @@
-//! What a kind of Pod wants of the Pods around it, as running sums over places.
+//! What a class of Pods requires of the Pods around it, as running sums over places.
 
 use model::{ClusterPod, LabelSelector, SelectorError, WhenUnsatisfiable};
-use oracle::{Cluster, Constraint, Plugin, Reason, Rules, own_term_means, placed_term_means};
+use rules::{Cluster, Constraint, Plugin, Reason, Rules, own_term_means, placed_term_means};
 
-use super::Ground;
+use super::NodeIndex;
 use super::carried::{Carried, TermId, TermsAt};
 use super::count::Count;
 use super::counters::{Counted, CounterId};
@@ -19,7 +19,7 @@ pub(super) struct Constraints {
     together: Vec<Count>,
     /// Whether its own terms mean it, so that it may be the first.
     means_itself: bool,
-    /// Required anti-affinity: its own, and of those who are there.
+    /// Required anti-affinity: its own, and that of Pods on Nodes.
     anti: Vec<Count>,
     avoided: Vec<Count>,
     pub spread: Vec<HardSpread>,
@@ -28,13 +28,13 @@ pub(super) struct Constraints {
     pub needs_every_key: bool,
     /// Preferences between Pods: what each one counts, and what it weighs.
     pub attraction: Vec<(Count, i64)>,
-    /// Terms that Pods carry, up to here, were asked whether they mean this kind.
+    /// Terms that Pods carry, up to here, were asked whether they mean this class.
     asked_at: TermsAt,
     /// Those that do, and matter to it.
     meant_by: Vec<TermId>,
     /// What it is spread among if it says nothing itself.
     siblings: Option<LabelSelector>,
-    /// Nobody yet, and it may be the first.
+    /// No Pod matches its required affinity yet, and it may be the first.
     is_first: bool,
 }
 
@@ -61,7 +61,7 @@ impl Constraints {
         rules: &Rules,
         cluster: &Cluster,
         pod: &ClusterPod,
-        ground: &mut Ground,
+        index: &mut NodeIndex,
     ) -> Result<Self, SelectorError> {
         let mut it = Self::default();
         let own = &pod.pod_affinity;
@@ -73,31 +73,31 @@ impl Constraints {
                     .all(|term| own_term_means(cluster, term, pod.namespace(), &pod.labels));
             for term in &own.required {
                 let meant = Counted::MeantBy(own.required.clone());
-                it.together.push(Count::new(meant, &term.topology_key, cluster, ground));
+                it.together.push(Count::new(meant, &term.topology_key, cluster, index));
             }
             for term in &own.anti_required {
                 let meant = Counted::MeantBy(vec![term.clone()]);
-                it.anti.push(Count::new(meant, &term.topology_key, cluster, ground));
+                it.anti.push(Count::new(meant, &term.topology_key, cluster, index));
             }
         }
         if rules.filters_by(Plugin::PodTopologySpread) {
-            it.spread = hard_spread(rules, cluster, pod, ground)?;
+            it.spread = hard_spread(rules, cluster, pod, index)?;
         }
         if rules.scores_by(Plugin::PodTopologySpread) {
-            it.needs_every_key = oracle::score_needs_every_key(rules, pod);
-            it.soft_spread = soft_spread(rules, cluster, pod, ground, it.needs_every_key)?;
+            it.needs_every_key = rules::score_needs_every_key(rules, pod);
+            it.soft_spread = soft_spread(rules, cluster, pod, index, it.needs_every_key)?;
         }
         if rules.scores_by(Plugin::InterPodAffinity) {
             let near = own.preferred.iter().map(|it| (it, 1));
             let away = own.anti_preferred.iter().map(|it| (it, -1));
             for (weighted, sign) in near.chain(away) {
                 let meant = Counted::MeantBy(vec![weighted.term.clone()]);
-                let count = Count::new(meant, &weighted.term.topology_key, cluster, ground);
+                let count = Count::new(meant, &weighted.term.topology_key, cluster, index);
                 it.attraction.push((count, sign * i64::from(weighted.weight)));
             }
         }
         it.siblings = pod.topology_spread.is_empty().then(|| cluster.siblings_of(pod));
-        it.attach_carried(rules, cluster, pod, ground);
+        it.attach_carried(rules, cluster, pod, index);
         Ok(it)
     }
 
@@ -106,22 +106,22 @@ impl Constraints {
         self.siblings.as_ref().is_some_and(|before| *before != cluster.siblings_of(pod))
     }
 
-    /// Whether a term that means this kind is not carried any more.
-    pub fn has_lost_term(&self, ground: &Ground) -> bool {
-        let carried = &ground.counters.carried;
+    /// Whether a term that means this class is not carried any more.
+    pub fn has_lost_term(&self, index: &NodeIndex) -> bool {
+        let carried = &index.counters.carried;
         self.asked_at.gone != carried.at().gone
             && self.meant_by.iter().any(|term| !carried.contains(*term))
     }
 
-    /// Terms that have come since then. Whether any of them means this kind.
+    /// Terms that have come since then. Whether any of them means this class.
     pub fn attach_carried(
         &mut self,
         rules: &Rules,
         cluster: &Cluster,
         pod: &ClusterPod,
-        ground: &mut Ground,
+        index: &mut NodeIndex,
     ) -> bool {
-        let carried = &ground.counters.carried;
+        let carried = &index.counters.carried;
         let asked_at = std::mem::replace(&mut self.asked_at, carried.at());
         if asked_at.came == self.asked_at.came {
             return false;
@@ -141,7 +141,7 @@ impl Constraints {
                 continue;
             }
             let mut count =
-                || Count::of(Some(counter), &carried.term().topology_key, cluster, ground);
+                || Count::of(Some(counter), &carried.term().topology_key, cluster, index);
             match &carried {
                 Carried::KeepAway(_) if filters => self.avoided.push(count()),
                 Carried::Together(_) if scores && hard_weight > 0 => {
@@ -160,7 +160,7 @@ impl Constraints {
         self.counts().next().is_none()
     }
 
-    /// Whether none of them keeps the kind from a Node: they only make some Nodes better than others.
+    /// Whether none of them keeps the class from a Node: they only make some Nodes better than others.
     pub fn are_soft(&self) -> bool {
         let hard = [&self.together, &self.anti, &self.avoided];
         hard.iter().all(|counts| counts.is_empty()) && self.spread.is_empty()
@@ -201,9 +201,9 @@ impl Constraints {
     }
 
     /// The Pods on a Node have changed.
-    pub fn follow(&mut self, slot: Slot, ground: &Ground) {
+    pub fn follow(&mut self, slot: Slot, index: &NodeIndex) {
         for count in self.counts_mut() {
-            count.follow(slot, ground);
+            count.follow(slot, index);
         }
     }
 
@@ -221,49 +221,49 @@ impl Constraints {
     }
 
     /// What only the Pods of the Node itself decide.
-    pub fn is_kept_apart_on(&self, slot: Slot, ground: &Ground) -> bool {
+    pub fn is_kept_apart_on(&self, slot: Slot, index: &NodeIndex) -> bool {
         let mut apart = self.anti.iter().chain(&self.avoided);
-        apart.any(|count| count.is_of_nodes && count.here(slot, ground) > 0)
+        apart.any(|count| count.is_of_nodes && count.here(slot, index) > 0)
     }
 
     /// What other Pods say of the Node, as far as all Nodes of its places have it in common
     /// (`of_nodes` false) or not.
-    pub fn admits(&self, slot: Slot, ground: &Ground, of_nodes: bool) -> bool {
-        self.is_together(slot, ground, of_nodes)
-            && (of_nodes || !self.is_kept_apart(slot, ground))
+    pub fn admits(&self, slot: Slot, index: &NodeIndex, of_nodes: bool) -> bool {
+        self.is_together(slot, index, of_nodes)
+            && (of_nodes || !self.is_kept_apart(slot, index))
             && self
                 .spread
                 .iter()
-                .all(|it| it.count.is_of_nodes != of_nodes || it.holds(slot, ground))
+                .all(|it| it.count.is_of_nodes != of_nodes || it.holds(slot, index))
     }
 
-    fn is_together(&self, slot: Slot, ground: &Ground, of_nodes: bool) -> bool {
+    fn is_together(&self, slot: Slot, index: &NodeIndex, of_nodes: bool) -> bool {
         let mut counts = self.together.iter().filter(|count| count.is_of_nodes == of_nodes);
         counts.all(|count| {
-            let is_somewhere = count.domain(slot, ground) != NOWHERE;
-            is_somewhere && (self.is_first || count.here(slot, ground) > 0)
+            let is_somewhere = count.domain(slot, index) != NOWHERE;
+            is_somewhere && (self.is_first || count.here(slot, index) > 0)
         })
     }
 
-    fn is_kept_apart(&self, slot: Slot, ground: &Ground) -> bool {
+    fn is_kept_apart(&self, slot: Slot, index: &NodeIndex) -> bool {
         let mut apart = self.anti.iter().chain(&self.avoided);
-        apart.any(|count| !count.is_of_nodes && count.here(slot, ground) > 0)
+        apart.any(|count| !count.is_of_nodes && count.here(slot, index) > 0)
     }
 
     /// Why other Pods keep it off the Node: what the first rule that does says.
-    pub fn reason(&self, slot: Slot, ground: &Ground) -> Option<Reason> {
-        if let Some(spread) = self.spread.iter().find(|it| !it.holds(slot, ground)) {
-            let is_nowhere = spread.count.domain(slot, ground) == NOWHERE;
+    pub fn reason(&self, slot: Slot, index: &NodeIndex) -> Option<Reason> {
+        if let Some(spread) = self.spread.iter().find(|it| !it.holds(slot, index)) {
+            let is_nowhere = spread.count.domain(slot, index) == NOWHERE;
             return Some(if is_nowhere {
                 Reason::TopologySpreadLabelMissing
             } else {
                 Reason::TopologySpread
             });
         }
-        if ![false, true].iter().all(|level| self.is_together(slot, ground, *level)) {
+        if ![false, true].iter().all(|level| self.is_together(slot, index, *level)) {
             return Some(Reason::PodAffinity);
         }
-        let meets = |counts: &[Count]| counts.iter().any(|count| count.here(slot, ground) > 0);
+        let meets = |counts: &[Count]| counts.iter().any(|count| count.here(slot, index) > 0);
         if meets(&self.anti) {
             return Some(Reason::PodAntiAffinity);
         }
@@ -272,11 +272,11 @@ impl Constraints {
 }
 
 impl HardSpread {
-    fn holds(&self, slot: Slot, ground: &Ground) -> bool {
-        if self.count.domain(slot, ground) == NOWHERE {
+    fn holds(&self, slot: Slot, index: &NodeIndex) -> bool {
+        if self.count.domain(slot, index) == NOWHERE {
             return false;
         }
-        let matching = self.count.here(slot, ground) + i64::from(self.means_itself);
+        let matching = self.count.here(slot, index) + i64::from(self.means_itself);
         matching.saturating_sub(self.fewest) <= self.max_skew
     }
 }
@@ -285,14 +285,14 @@ fn hard_spread(
     rules: &Rules,
     cluster: &Cluster,
     pod: &ClusterPod,
-    ground: &mut Ground,
+    index: &mut NodeIndex,
 ) -> Result<Vec<HardSpread>, SelectorError> {
-    let all = oracle::constraints(rules, cluster, pod, WhenUnsatisfiable::DoNotSchedule)?;
+    let all = rules::constraints(rules, cluster, pod, WhenUnsatisfiable::DoNotSchedule)?;
     let mut spread = Vec::new();
     for constraint in &all {
-        let mut count = counted(constraint, cluster, pod, ground);
-        count.only(cluster, ground, |node| {
-            oracle::has_every_key(node, &all) && constraint.includes(pod, node)
+        let mut count = counted(constraint, cluster, pod, index);
+        count.only(cluster, index, |node| {
+            rules::has_every_key(node, &all) && constraint.includes(pod, node)
         });
         spread.push(HardSpread {
             count,
@@ -309,21 +309,21 @@ fn soft_spread(
     rules: &Rules,
     cluster: &Cluster,
     pod: &ClusterPod,
-    ground: &mut Ground,
+    index: &mut NodeIndex,
     needs_every_key: bool,
 ) -> Result<Vec<SoftSpread>, SelectorError> {
-    let all = oracle::constraints(rules, cluster, pod, WhenUnsatisfiable::ScheduleAnyway)?;
+    let all = rules::constraints(rules, cluster, pod, WhenUnsatisfiable::ScheduleAnyway)?;
     let mut spread = Vec::new();
     for constraint in &all {
-        let mut count = counted(constraint, cluster, pod, ground);
+        let mut count = counted(constraint, cluster, pod, index);
         let is_of_nodes = &*constraint.topology_key == HOSTNAME;
         if is_of_nodes {
             count.is_of_nodes = true;
         } else {
             // Its places are told apart by their sums, however few Nodes they have.
             count.is_of_nodes = false;
-            count.only(cluster, ground, |node| {
-                let counts = !needs_every_key || oracle::has_every_key(node, &all);
+            count.only(cluster, index, |node| {
+                let counts = !needs_every_key || rules::has_every_key(node, &all);
                 counts && constraint.includes(pod, node)
             });
         }
@@ -332,17 +332,17 @@ fn soft_spread(
     Ok(spread)
 }
 
-/// A selector `{}` counts nobody.
+/// A selector `{}` counts no Pods.
 fn counted(
     constraint: &Constraint,
     cluster: &Cluster,
     pod: &ClusterPod,
-    ground: &mut Ground,
+    index: &mut NodeIndex,
 ) -> Count {
     let counter = (!constraint.selector.is_everything()).then(|| {
         let namespace = pod.namespace().clone();
         let counted = Counted::Matching { namespace, selector: constraint.selector.clone() };
-        ground.counter(counted, cluster)
+        index.counter(counted, cluster)
     });
-    Count::of(counter, &constraint.topology_key, cluster, ground)
+    Count::of(counter, &constraint.topology_key, cluster, index)
 }

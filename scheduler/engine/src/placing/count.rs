@@ -1,18 +1,18 @@
-//! One running sum: the Pods of one sort, over the places of one label.
+//! One running sum: the Pods of one counter, over the domains of one label.
 
 use std::sync::Arc;
 
 use model::ClusterNode;
-use oracle::Cluster;
+use rules::Cluster;
 
-use super::Ground;
+use super::NodeIndex;
 use super::counters::{Counted, CounterId};
 use super::rows::Slot;
 use super::topology::{Domain, KeyId, NOWHERE};
 
 #[derive(Debug)]
 pub(super) struct Count {
-    /// `None` counts nobody.
+    /// `None` counts no Pods.
     counter: Option<CounterId>,
     pub key: KeyId,
     /// Each Node is a place of its own, and is asked itself.
@@ -28,29 +28,34 @@ pub(super) struct Count {
 }
 
 impl Count {
-    pub fn new(counted: Counted, label: &Arc<str>, cluster: &Cluster, ground: &mut Ground) -> Self {
-        let id = ground.counter(counted, cluster);
-        Self::of(Some(id), label, cluster, ground)
+    pub fn new(
+        counted: Counted,
+        label: &Arc<str>,
+        cluster: &Cluster,
+        index: &mut NodeIndex,
+    ) -> Self {
+        let id = index.counter(counted, cluster);
+        Self::of(Some(id), label, cluster, index)
     }
 
     pub fn of(
         counter: Option<CounterId>,
         label: &Arc<str>,
         cluster: &Cluster,
-        ground: &mut Ground,
+        index: &mut NodeIndex,
     ) -> Self {
-        let key = ground.topology.key(label, &ground.rows, cluster);
+        let key = index.topology.key(label, &index.rows, cluster);
         let mut count = Self {
             counter,
             key,
-            is_of_nodes: ground.topology.of(key).is_of_nodes(),
+            is_of_nodes: index.topology.of(key).is_of_nodes(),
             included: None,
             nodes_in: Vec::new(),
             sums: Vec::new(),
             seen: Vec::new(),
             total: 0,
         };
-        count.renew(ground);
+        count.renew(index);
         count
     }
 
@@ -58,31 +63,31 @@ impl Count {
     pub fn only(
         &mut self,
         cluster: &Cluster,
-        ground: &Ground,
+        index: &NodeIndex,
         includes: impl Fn(&ClusterNode) -> bool,
     ) {
-        let mut nodes = vec![false; ground.rows.len()];
+        let mut nodes = vec![false; index.rows.len()];
         for (name, node) in &cluster.nodes {
-            if let Some(slot) = ground.rows.slot_of(name) {
+            if let Some(slot) = index.rows.slot_of(name) {
                 nodes[slot as usize] = includes(node);
             }
         }
         self.included = Some(nodes);
-        self.renew(ground);
+        self.renew(index);
     }
 
-    fn renew(&mut self, ground: &Ground) {
-        let key = ground.topology.of(self.key);
+    fn renew(&mut self, index: &NodeIndex) {
+        let key = index.topology.of(self.key);
         self.sums = vec![0; key.domains()];
         self.nodes_in = vec![0; key.domains()];
-        self.seen = vec![0; ground.rows.len()];
+        self.seen = vec![0; index.rows.len()];
         self.total = 0;
-        for slot in ground.rows.slots() {
+        for slot in index.rows.slots() {
             let domain = key.domain(slot);
             if domain != NOWHERE && self.includes(slot) {
                 self.nodes_in[domain as usize] += 1;
             }
-            self.follow(slot, ground);
+            self.follow(slot, index);
         }
     }
 
@@ -91,8 +96,8 @@ impl Count {
         included.is_none_or(|nodes| nodes.get(slot as usize).copied().unwrap_or(false))
     }
 
-    pub fn follow(&mut self, slot: Slot, ground: &Ground) {
-        let domain = self.domain(slot, ground);
+    pub fn follow(&mut self, slot: Slot, index: &NodeIndex) {
+        let domain = self.domain(slot, index);
         if domain == NOWHERE || !self.includes(slot) {
             return;
         }
@@ -101,26 +106,26 @@ impl Count {
         else {
             return;
         };
-        let now = self.counter.map_or(0, |counter| ground.counters.on_node(counter, slot));
+        let now = self.counter.map_or(0, |counter| index.counters.on_node(counter, slot));
         let more = i64::from(now) - i64::from(*seen);
         *seen = now;
         *sum += more;
         self.total += more;
     }
 
-    pub fn domain(&self, slot: Slot, ground: &Ground) -> Domain {
-        ground.topology.of(self.key).domain(slot)
+    pub fn domain(&self, slot: Slot, index: &NodeIndex) -> Domain {
+        index.topology.of(self.key).domain(slot)
     }
 
     /// The sum of the place that the Node is in; 0 when it is in none.
-    pub fn here(&self, slot: Slot, ground: &Ground) -> i64 {
-        let domain = self.domain(slot, ground);
+    pub fn here(&self, slot: Slot, index: &NodeIndex) -> i64 {
+        let domain = self.domain(slot, index);
         self.sums.get(domain as usize).copied().unwrap_or(0)
     }
 
     /// The Pods on the Node itself, whatever its label says.
-    pub fn on_node(&self, slot: Slot, ground: &Ground) -> i64 {
-        self.counter.map_or(0, |counter| i64::from(ground.counters.on_node(counter, slot)))
+    pub fn on_node(&self, slot: Slot, index: &NodeIndex) -> i64 {
+        self.counter.map_or(0, |counter| i64::from(index.counters.on_node(counter, slot)))
     }
 
     /// The smallest sum of any place that counts; 0 when there are too few of them.

@@ -1,10 +1,10 @@
-//! Running counts: how many Pods on each Node are meant by somebody's term or selector, and how many carry a
+//! Running counts: how many Pods on each Node some term or selector matches, and how many carry a
 //! term of their own. Kept up to date by each Pod that comes or goes; no scan over Pods.
 
 use std::sync::Arc;
 
-use model::{ClusterPod, LabelSelector, PodAffinityTerm, Shape};
-use oracle::{Cluster, own_term_means};
+use model::{ClusterPod, LabelSelector, PodAffinityTerm, SchedulingSpec};
+use rules::{Cluster, own_term_means};
 
 use super::FixedMap;
 use super::carried::{Carried, CarriedTerms, TermId, carried_by};
@@ -24,11 +24,11 @@ pub(super) enum Counted {
     Carrying(Carried),
 }
 
-/// Pods that count alike.
+/// Pods that every counter counts alike.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct ClassKey {
+struct CountedClassKey {
     namespace: Arc<str>,
-    shape: Arc<Shape>,
+    scheduling: Arc<SchedulingSpec>,
     is_terminating: bool,
 }
 
@@ -39,8 +39,8 @@ pub(super) struct Counters {
     /// Places of counters that are gone.
     free: Vec<CounterId>,
     pub carried: CarriedTerms,
-    classes: FixedMap<ClassKey, Class>,
-    /// Of which labels the terms that Pods carry make something.
+    classes: FixedMap<CountedClassKey, CountedClass>,
+    /// The labels that the terms of Pods on Nodes read.
     pub readers: LabelReaders,
     /// What the counts take in memory, about.
     bytes: usize,
@@ -63,7 +63,7 @@ struct Carriers {
 }
 
 #[derive(Debug)]
-struct Class {
+struct CountedClass {
     pods: u32,
     /// Where it counts, and how often.
     counts: Vec<(CounterId, u32)>,
@@ -102,7 +102,7 @@ impl Counters {
         let Self { all, classes, .. } = self;
         let Counter { counted: Some(counted), on_node, .. } = &mut all[id] else { return id };
         for (key, class) in classes.iter_mut() {
-            let times = counted.times(cluster, &key.namespace, &key.shape, key.is_terminating);
+            let times = counted.times(cluster, &key.namespace, &key.scheduling, key.is_terminating);
             if times > 0 {
                 class.counts.push((id, times));
             }
@@ -110,7 +110,7 @@ impl Counters {
         for (pod, node) in cluster.placed() {
             let Some(slot) = rows.slot_of(&node.node.name) else { continue };
             let is_terminating = pod.deletion.is_terminating();
-            let times = counted.times(cluster, pod.namespace(), &pod.shape, is_terminating);
+            let times = counted.times(cluster, pod.namespace(), &pod.scheduling, is_terminating);
             add(on_node, slot, times, 1);
         }
         self.bytes += on_node.len() * size_of::<u32>();
@@ -137,14 +137,14 @@ impl Counters {
         if is_plain && self.all.is_empty() {
             return;
         }
-        let key = ClassKey {
+        let key = CountedClassKey {
             namespace: pod.namespace().clone(),
-            shape: pod.shape.clone(),
+            scheduling: pod.scheduling.clone(),
             is_terminating: pod.deletion.is_terminating(),
         };
         if !self.classes.contains_key(&key) {
             let class = self.class_of(&key, cluster);
-            self.readers.count_terms(&key.shape.pod_affinity, true);
+            self.readers.count_terms(&key.scheduling.pod_affinity, true);
             self.classes.insert(key.clone(), class);
         }
         let Self { all, classes, .. } = self;
@@ -158,10 +158,10 @@ impl Counters {
         }
     }
 
-    /// The last Pod of a class has gone, and with it the terms that nobody else carries.
-    fn forget(&mut self, key: &ClassKey) {
+    /// The last Pod of a class has gone, and with it the terms that no other class carries.
+    fn forget(&mut self, key: &CountedClassKey) {
         let Some(class) = self.classes.remove(key) else { return };
-        self.readers.count_terms(&key.shape.pod_affinity, false);
+        self.readers.count_terms(&key.scheduling.pod_affinity, false);
         for (id, _) in class.counts {
             let Some(carriers) = &mut self.all[id].carriers else { continue };
             carriers.classes -= 1;
@@ -176,18 +176,18 @@ impl Counters {
         }
     }
 
-    fn class_of(&mut self, key: &ClassKey, cluster: &Cluster) -> Class {
-        for carried in carried_by(&key.shape) {
+    fn class_of(&mut self, key: &CountedClassKey, cluster: &Cluster) -> CountedClass {
+        for carried in carried_by(&key.scheduling) {
             let counted = Counted::Carrying(carried);
             if !self.ids.contains_key(&counted) {
-                // Nobody carries it, so there is nothing to count yet.
+                // No Pod on a Node carries it, so there is nothing to count yet.
                 self.add(counted);
             }
         }
         let mut counts = Vec::new();
         for (id, counter) in self.all.iter_mut().enumerate() {
             let Some(counted) = &counter.counted else { continue };
-            let times = counted.times(cluster, &key.namespace, &key.shape, key.is_terminating);
+            let times = counted.times(cluster, &key.namespace, &key.scheduling, key.is_terminating);
             if times == 0 {
                 continue;
             }
@@ -196,7 +196,7 @@ impl Counters {
             }
             counts.push((id, times));
         }
-        Class { pods: 0, counts }
+        CountedClass { pods: 0, counts }
     }
 }
 
@@ -217,19 +217,19 @@ impl Counted {
         &self,
         cluster: &Cluster,
         namespace: &Arc<str>,
-        shape: &Shape,
+        scheduling: &SchedulingSpec,
         is_terminating: bool,
     ) -> u32 {
         match self {
             Self::MeantBy(terms) => {
-                let means = |term| own_term_means(cluster, term, namespace, &shape.labels);
+                let means = |term| own_term_means(cluster, term, namespace, &scheduling.labels);
                 u32::from(terms.iter().all(means))
             }
-            Self::Matching { namespace: own, selector } => {
-                u32::from(!is_terminating && own == namespace && selector.matches(&shape.labels))
-            }
+            Self::Matching { namespace: own, selector } => u32::from(
+                !is_terminating && own == namespace && selector.matches(&scheduling.labels),
+            ),
             Self::Carrying(carried) => {
-                let same = carried_by(shape).filter(|other| other == carried).count();
+                let same = carried_by(scheduling).filter(|other| other == carried).count();
                 u32::try_from(same).unwrap_or(u32::MAX)
             }
         }
@@ -244,16 +244,16 @@ mod tests {
 
     use super::super::carried::TermsAt;
     use super::*;
-    use crate::testkit::shape;
+    use crate::testkit::scheduling;
 
     /// A Pod that keeps away from the Pods of an app.
     fn carrier(cpu: i64, app: usize) -> ClusterPod {
         let selector = LabelSelector::of_labels(&[("app".into(), app.to_string().into())].into());
         let term = PodAffinityTerm::new(&"team-a".into(), "zone", selector, BTreeSet::new(), None);
         let mut pod = ClusterPod::new(ObjectKey::new("team-a", "p"), "uid".into());
-        let mut shape = shape(cpu, 0);
-        shape.pod_affinity.anti_required.push(term);
-        pod.shape = Arc::new(shape);
+        let mut scheduling = scheduling(cpu, 0);
+        scheduling.pod_affinity.anti_required.push(term);
+        pod.scheduling = Arc::new(scheduling);
         pod
     }
 

@@ -13,7 +13,7 @@ type ImageId = usize;
 #[derive(Debug, Default)]
 pub(super) struct Images {
     ids: FixedMap<Arc<NodeImage>, ImageId>,
-    all: Vec<Held>,
+    all: Vec<KnownImage>,
     free: Vec<ImageId>,
     /// Images that bear the name, most often one.
     by_name: FixedMap<Arc<str>, Vec<ImageId>>,
@@ -23,7 +23,7 @@ pub(super) struct Images {
 
 /// An image that some Node has.
 #[derive(Debug, Default)]
-struct Held {
+struct KnownImage {
     slots: Vec<Slot>,
     /// The first of those Nodes by name.
     first: Option<NodeName>,
@@ -59,7 +59,7 @@ impl Images {
         let Self { ids, all, free, by_name, .. } = self;
         let id = *ids.entry(image.clone()).or_insert_with(|| {
             let id = free.pop().unwrap_or_else(|| {
-                all.push(Held::default());
+                all.push(KnownImage::default());
                 all.len() - 1
             });
             for name in &image.names {
@@ -70,21 +70,21 @@ impl Images {
             }
             id
         });
-        let held = &mut all[id];
-        held.slots.push(slot);
-        if held.first.as_ref().is_none_or(|first| node < first) {
-            held.first = Some(node.clone());
+        let known = &mut all[id];
+        known.slots.push(slot);
+        if known.first.as_ref().is_none_or(|first| node < first) {
+            known.first = Some(node.clone());
         }
     }
 
     fn take_away(&mut self, slot: Slot, image: &Arc<NodeImage>, rows: &Rows) {
         let Some(id) = self.ids.get(image).copied() else { return };
-        let held = &mut self.all[id];
-        held.slots.retain(|holder| *holder != slot);
-        if held.first.as_ref() == rows.name(slot) {
-            held.first = held.slots.iter().filter_map(|slot| rows.name(*slot)).min().cloned();
+        let known = &mut self.all[id];
+        known.slots.retain(|holder| *holder != slot);
+        if known.first.as_ref() == rows.name(slot) {
+            known.first = known.slots.iter().filter_map(|slot| rows.name(*slot)).min().cloned();
         }
-        if !held.slots.is_empty() {
+        if !known.slots.is_empty() {
             return;
         }
         self.ids.remove(image);
@@ -114,7 +114,7 @@ impl Images {
             && on_node.is_some_and(|images| images.iter().any(|it| it.names.contains(name)))
     }
 
-    /// The size of the image, times the share of all Nodes that have it. As the oracle does it, the
+    /// The size of the image, times the share of all Nodes that have it. As the plain rules do it, the
     /// first Node by name says how large it is.
     #[expect(
         clippy::cast_precision_loss,

@@ -1,13 +1,13 @@
-//! Which labels of Pods some selector reads. Pods that differ only in labels that none reads are one kind: every Indexed Job
+//! Which labels of Pods some selector reads. Pods that differ only in labels that none reads are one class: every Indexed Job
 //! and StatefulSet gives each of its Pods a label of its own.
 
 use std::sync::{Arc, LazyLock};
 
-use model::{LabelSelector, Labels, PodAffinity, Reads, Shape};
+use model::{LabelSelector, Labels, PodAffinity, Reads, SchedulingSpec};
 
 use super::FixedMap;
 
-/// Selectors of the cluster that may mean a Pod that waits: terms of Pods on Nodes or with the promise of one, Services and
+/// Selectors of the cluster that may mean a Pod that waits: terms of Pods on Nodes or nominated for one, Services and
 /// controllers. Counted, because they come and go.
 #[derive(Debug, Default)]
 pub(super) struct LabelReaders {
@@ -99,30 +99,31 @@ impl LabelReaders {
         }
     }
 
-    /// The shape with those labels only by which some selector, one of its own or of others, can tell it from other shapes:
+    /// The spec with those labels only by which some selector, one of its own or of others, can tell it from other specs:
     /// each selector means both or neither.
-    pub fn project(&self, shape: &Arc<Shape>) -> Arc<Shape> {
-        let is_kept =
-            |(key, value): (&Arc<str>, &Arc<str>)| self.read_as(shape, key, value) == Some(value);
-        if shape.labels.iter().all(is_kept) {
-            return shape.clone();
+    pub fn project(&self, scheduling: &Arc<SchedulingSpec>) -> Arc<SchedulingSpec> {
+        let is_kept = |(key, value): (&Arc<str>, &Arc<str>)| {
+            self.read_as(scheduling, key, value) == Some(value)
+        };
+        if scheduling.labels.iter().all(is_kept) {
+            return scheduling.clone();
         }
-        let labels = shape.labels.iter();
+        let labels = scheduling.labels.iter();
         let read = labels.filter_map(|(key, value)| {
-            self.read_as(shape, key, value).map(|value| (key.clone(), value.clone()))
+            self.read_as(scheduling, key, value).map(|value| (key.clone(), value.clone()))
         });
-        let mut projected = (**shape).clone();
+        let mut projected = (**scheduling).clone();
         projected.labels = read.collect();
         Arc::new(projected)
     }
 
     fn read_as<'a>(
         &self,
-        shape: &Shape,
+        scheduling: &SchedulingSpec,
         key: &Arc<str>,
         value: &'a Arc<str>,
     ) -> Option<&'a Arc<str>> {
-        if reads_itself(shape, key) {
+        if reads_itself(scheduling, key) {
             return Some(value);
         }
         let of_key = self.keys.get(key)?;
@@ -148,10 +149,10 @@ fn selectors_of(affinity: &PodAffinity) -> impl Iterator<Item = &LabelSelector> 
 }
 
 /// Whether the Pod itself asks for others by this label: then its own value counts.
-fn reads_itself(shape: &Shape, key: &Arc<str>) -> bool {
-    let spread = &shape.topology_spread;
+fn reads_itself(scheduling: &SchedulingSpec, key: &Arc<str>) -> bool {
+    let spread = &scheduling.topology_spread;
     let mut selectors =
-        selectors_of(&shape.pod_affinity).chain(spread.iter().map(|it| &it.selector));
+        selectors_of(&scheduling.pod_affinity).chain(spread.iter().map(|it| &it.selector));
     selectors.any(|selector| selector.reads().any(|(read, _)| read == key))
         || spread.iter().any(|it| it.match_label_keys.contains(key))
 }
@@ -161,15 +162,15 @@ mod tests {
     use model::RawRequirement;
 
     use super::*;
-    use crate::testkit::shape;
+    use crate::testkit::scheduling;
 
     fn selector(key: &str, operator: &str, values: &[&str]) -> LabelSelector {
         LabelSelector::parse(&Labels::new(), &[RawRequirement::new(key, operator, values)])
     }
 
-    fn labelled(labels: &[(&str, &str)]) -> Arc<Shape> {
+    fn labelled(labels: &[(&str, &str)]) -> Arc<SchedulingSpec> {
         let labels = labels.iter().map(|(key, value)| (Arc::from(*key), Arc::from(*value)));
-        Arc::new(Shape { labels: labels.collect(), ..shape(100, 0) })
+        Arc::new(SchedulingSpec { labels: labels.collect(), ..scheduling(100, 0) })
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Which Nodes have changed. Whoever keeps something about Nodes follows this log when it is asked, and
-//! not with every change: most kinds of Pods are not asked about most of the time.
+//! Which Nodes have changed. Caches follow this log when they are read, not with every change: most classes of Pods
+//! are idle most of the time.
 
 use std::collections::VecDeque;
 

@@ -1,81 +1,85 @@
-//! Where a Pod goes, found in as few steps as its kind allows.
+//! The quick form of the rules: finds a Node for a Pod without a look at every Node and every Pod.
 //!
-//! The oracle looks at every Node and every Pod for each decision. Here, what it would find is kept:
+//! The plain rules evaluate the whole cluster for each decision. This module keeps what they would find, for each
+//! class of interchangeable Pods:
 //!
 //! ```text
-//!   rows       a Node's resources and what Pods take of them         ┐
-//!   topology   which Nodes are one place, by label                   │ ground: kept with every event
-//!   counters   Pods that a term or selector means, by Node           │
-//!   carried    terms of Pods that are on Nodes                       │
-//!   log        which Nodes, and which budgets, have changed          ┘
-//!   sorts      what Pods with the same selectors and tolerations make of each Node   ┐
-//!   statics    the same, with the images that are there                              │ follow the log
-//!   standing   how all Nodes stand with one kind of Pod: tournaments of scores       ┘ when asked
-//!   outlook    why a kind fits nowhere, and what a preemption costs on each Node
-//!   shortage   of what a kind that fits nowhere lacks most
-//!   cache      how much of all this is kept
-//!   contest    scores that are compared over all Nodes that compete
+//!   node_index     the state of all Nodes, updated with every event:
+//!     rows           a Node's resources and what its Pods take of them
+//!     topology       which Nodes share a value of a label
+//!     counters       Pods that a term or selector matches, by Node
+//!     carried        affinity terms of Pods that are on Nodes
+//!     log            which Nodes, and which budgets, have changed
+//!   pod_classes    everything that is kept for one class of Pods; these follow the log when they are asked for:
+//!     node_filter_classes   what Pods with the same selectors and tolerations make of each Node
+//!     statics               the same, with the images that are there
+//!     score_cache           the scores of all Nodes, in a tournament
+//!     unschedulable_cache   why no Node fits, and what a preemption costs on each
+//!     shortage              the resource that most Nodes lack
+//!   node_fit       requests, ports and score of one Node by itself
+//!   normalizer     scores that are normalized over all feasible Nodes
+//!   cache          the limit on all of these
 //! ```
 //!
-//! It answers as the oracle does, Node by Node and score by score (`tests/placing.rs`); of what it does not
-//! know how to keep, it says so, and the oracle is asked.
+//! Results are the same as those of the plain rules, Node by Node and score by score (`tests/placing.rs`). What this
+//! module cannot keep it reports as unknown, and the plain rules decide.
 
-mod asks;
 mod balance;
 mod budgets;
 mod cache;
+mod capacity;
 mod carried;
 mod constraints;
-mod contest;
 mod count;
 mod counters;
-mod ground;
+mod diagnosis;
 mod images;
-mod kinds;
 mod label_readers;
 mod log;
-mod losses;
-mod outlook;
+mod node_filter_classes;
+mod node_fit;
+mod node_index;
+mod normalizer;
+mod pod_classes;
 mod quick;
 mod ranking;
-mod refusal;
-mod room;
 mod rows;
+mod score_cache;
 mod shortage;
-mod sorts;
-mod standing;
 mod statics;
 mod topology;
 mod tree;
+mod unschedulable_cache;
+mod victim_costs;
 
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use model::{ClusterNode, NodeName, NodeSelector, PodDisruptionBudget, Shape};
-use oracle::{Cluster, Plugin, Rules};
+use model::{ClusterNode, NodeName, NodeSelector, PodDisruptionBudget, SchedulingSpec};
+use rules::{Cluster, Plugin, Rules};
 
-use self::contest::{Arena, Entrant};
-use self::ground::Ground;
-use self::kinds::{Kind, KindId, Kinds, is_odd};
+use self::node_index::NodeIndex;
+use self::normalizer::{Normalizer, ScoredNode};
+use self::pod_classes::{PodClass, PodClassId, PodClasses, is_odd};
 use self::rows::Slot;
-use self::standing::{Basis, Standing};
+use self::score_cache::{Context, ScoreCache};
 use self::statics::Statics;
-use self::tree::OUT;
+use self::tree::INFEASIBLE;
 use crate::rng::{Draw, Rng};
-use crate::wake::Change;
+use crate::wake::ClusterChange;
 
 pub use self::cache::CacheLimit;
-pub(crate) use self::kinds::KindKey;
+pub(crate) use self::diagnosis::{Chance, Diagnosis, PreemptionResult};
 pub(crate) use self::label_readers::LabelRead;
-pub(crate) use self::refusal::{Chance, Remedy, WhyNowhere};
+pub(crate) use self::node_filter_classes::NodeFilter;
+pub(crate) use self::pod_classes::PodClassKey;
 pub(crate) use self::rows::{is_extreme, three};
 pub(crate) use self::shortage::{Lacking, Shortage};
-pub(crate) use self::sorts::NodeFilter;
 
 /// For looking things up; nothing is ever read in its order.
 pub(crate) type FixedMap<K, V> = hashbrown::HashMap<K, V, FixedState>;
 
-/// By which rules, in which cluster.
+/// The rules of a profile, and the cluster they are applied to.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
     pub rules: &'a Rules,
@@ -87,7 +91,7 @@ pub(crate) enum Choice {
     /// One of the best.
     On(NodeName),
     Nowhere,
-    /// Only the oracle can tell.
+    /// Only the plain rules can tell.
     Unknown,
 }
 
@@ -101,17 +105,17 @@ pub(crate) struct Limits {
 
 #[derive(Debug, Default)]
 pub(crate) struct Placing {
-    ground: Ground,
+    index: NodeIndex,
     statics: Statics,
-    kinds: Kinds,
-    arena: Arena,
+    classes: PodClasses,
+    normalizer: Normalizer,
     questions: u64,
-    /// Of these, those of which it was last seen what they had asked about.
+    /// The value of `questions` when unused classes were last dropped.
     questions_seen: u64,
     limit: CacheLimit,
-    /// What all standings and outlooks take, at most: those that were dropped meanwhile still count.
-    standing_bytes: usize,
-    /// Everything is to be made anew before the next question.
+    /// The memory of all score and unschedulable caches, at most: those dropped meanwhile still count.
+    cache_bytes: usize,
+    /// Everything has to be rebuilt before the next question.
     is_outdated: bool,
 }
 
@@ -123,26 +127,26 @@ impl Placing {
         Self { limit, ..Self::default() }
     }
 
-    /// Of a cluster as it is, with each Node in the place that it had.
+    /// Rebuilt from a cluster, with each Node in the slot that it had.
     pub fn of(cluster: &Cluster, names: Vec<Option<NodeName>>, limit: CacheLimit) -> Self {
-        Self { ground: Ground::of(cluster, names), ..Self::new(limit) }
+        Self { index: NodeIndex::of(cluster, names), ..Self::new(limit) }
     }
 
-    /// Who has which place.
+    /// The Node in each slot.
     pub fn seats(&self) -> &[Option<NodeName>] {
-        self.ground.rows.names()
+        self.index.rows.names()
     }
 
     /// What the Node can take at most: CPU and memory, and Pods.
     pub fn limits_of(&self, node: &NodeName) -> Option<Limits> {
-        let row = self.ground.rows.row(self.ground.rows.slot_of(node)?);
+        let row = self.index.rows.row(self.index.rows.slot_of(node)?);
         let [cpu_milli, memory_bytes, _] = row.allocatable;
         Some(Limits { cpu_milli, memory_bytes, pods: row.pods_max })
     }
 
     /// To be called after every change of the cluster.
-    pub fn note(&mut self, change: Change<'_>, cluster: &Cluster) {
-        self.is_outdated |= self.ground.note(change, cluster);
+    pub fn note(&mut self, change: ClusterChange<'_>, cluster: &Cluster) {
+        self.is_outdated |= self.index.note(change, cluster);
     }
 
     /// A PodDisruptionBudget has come, gone or changed.
@@ -151,26 +155,26 @@ impl Placing {
         before: Option<&PodDisruptionBudget>,
         after: Option<&PodDisruptionBudget>,
     ) {
-        self.ground.budgets.push(before, after);
+        self.index.budgets.push(before, after);
     }
 
-    /// Other rules hold.
+    /// The settings have changed.
     pub fn reconfigured(&mut self, limit: CacheLimit) {
         self.is_outdated = true;
         self.limit = limit;
     }
 
-    /// The shape as far as any selector can tell it from others.
-    pub fn project(&self, shape: &Arc<Shape>) -> Arc<Shape> {
-        self.ground.counters.readers.project(shape)
+    /// The spec as far as any selector can tell it from others.
+    pub fn project(&self, scheduling: &Arc<SchedulingSpec>) -> Arc<SchedulingSpec> {
+        self.index.counters.readers.project(scheduling)
     }
 
     /// What selectors read of labels and did not when this was last called. `None`: too much to be listed.
     pub fn take_newly_read(&mut self) -> Option<Vec<LabelRead>> {
-        self.ground.counters.readers.take_newly_read()
+        self.index.counters.readers.take_newly_read()
     }
 
-    pub fn choose(&mut self, view: View<'_>, key: &KindKey, rng: &mut Rng) -> Choice {
+    pub fn choose(&mut self, view: View<'_>, key: &PodClassKey, rng: &mut Rng) -> Choice {
         self.tidy(view.cluster);
         if view.cluster.nodes.is_empty() {
             return Choice::Unknown;
@@ -182,7 +186,7 @@ impl Placing {
             }
             let nodes = named.filter_map(|name| view.cluster.nodes.get(name));
             let takes_it = |node: &&ClusterNode| {
-                oracle::filter(view.rules, view.cluster, &pod, node).is_empty()
+                rules::filter(view.rules, view.cluster, &pod, node).is_empty()
             };
             let mut feasible = nodes.filter(takes_it).map(|node| &node.node.name);
             let Some(first) = feasible.next() else { return Choice::Unknown };
@@ -190,153 +194,157 @@ impl Placing {
                 return Choice::On(first.clone());
             }
         }
-        let id = self.kinds.id(key, view, &mut self.ground, &mut self.statics);
+        let id = self.classes.id(key, view, &mut self.index, &mut self.statics);
         if !self.catch_up(id, view) {
             return Choice::Unknown;
         }
         let winner = self.compete(id, view, rng);
-        match winner.and_then(|slot| self.ground.rows.name(slot)) {
+        match winner.and_then(|slot| self.index.rows.name(slot)) {
             Some(node) => Choice::On(node.clone()),
             None => Choice::Nowhere,
         }
     }
 
-    /// The kind, with everything that questions about single Nodes depend on as of now. `None`: only the
-    /// oracle can tell.
-    fn ready(&mut self, view: View<'_>, key: &KindKey) -> Option<KindId> {
+    /// The class, with everything that questions about single Nodes depend on brought up to date. `None`: only the
+    /// plain rules can tell.
+    fn ready(&mut self, view: View<'_>, key: &PodClassKey) -> Option<PodClassId> {
         self.tidy(view.cluster);
         if view.cluster.nodes.is_empty() {
             return None;
         }
-        let id = self.kinds.id(key, view, &mut self.ground, &mut self.statics);
+        let id = self.classes.id(key, view, &mut self.index, &mut self.statics);
         if !self.catch_up(id, view) {
             return None;
         }
-        if !self.kinds.get(id)?.constraints.are_soft() {
+        if !self.classes.get(id)?.constraints.are_soft() {
             self.follow(id, view)?;
         }
         Some(id)
     }
 
-    /// The standing of the kind, as of now.
-    fn follow(&mut self, id: KindId, view: View<'_>) -> Option<()> {
-        let Self { ground, statics, kinds, standing_bytes, .. } = self;
-        let kind = kinds.get_mut(id)?;
-        let basis = Basis { view, ground, of: statics.of(kind.of) };
-        let known = kind.standing.take();
-        let followed = known.and_then(|mut it| it.follow(kind, basis).then_some(it));
-        let standing = if let Some(standing) = followed {
-            standing
+    /// Brings the score cache of the class up to date.
+    fn follow(&mut self, id: PodClassId, view: View<'_>) -> Option<()> {
+        let Self { index, statics, classes, cache_bytes, .. } = self;
+        let class = classes.get_mut(id)?;
+        let context = Context { view, index, groups: statics.of(class.static_id) };
+        let known = class.score_cache.take();
+        let followed = known.and_then(|mut it| it.follow(class, context).then_some(it));
+        let score_cache = if let Some(score_cache) = followed {
+            score_cache
         } else {
-            kind.count_anew(view, ground)?;
-            let made = Standing::new(kind, Basis { view, ground, of: statics.of(kind.of) });
-            *standing_bytes += made.bytes();
+            class.count_anew(view, index)?;
+            let made = ScoreCache::new(
+                class,
+                Context { view, index, groups: statics.of(class.static_id) },
+            );
+            *cache_bytes += made.bytes();
             made
         };
-        kind.constraints.settle();
-        kind.standing = Some(standing);
+        class.constraints.settle();
+        class.score_cache = Some(score_cache);
         Some(())
     }
 
-    /// Everything that the kind depends on is as of now. False: only the oracle can tell.
-    fn catch_up(&mut self, id: KindId, view: View<'_>) -> bool {
-        let Self { ground, statics, kinds, questions, .. } = self;
-        let Some(kind) = kinds.get_mut(id) else { return false };
+    /// Brings everything that the class depends on up to date. False: only the plain rules can tell.
+    fn catch_up(&mut self, id: PodClassId, view: View<'_>) -> bool {
+        let Self { index, statics, classes, questions, .. } = self;
+        let Some(class) = classes.get_mut(id) else { return false };
         *questions += 1;
-        kind.used_at = *questions;
-        let mut has_others = kind.constraints.has_lost_term(ground);
-        if kind.selectors_at != ground.selectors_changes {
-            kind.selectors_at = ground.selectors_changes;
-            kind.nowhere = None;
-            has_others |= kind.constraints.has_other_siblings(view.cluster, &kind.pod);
+        class.used_at = *questions;
+        let mut has_others = class.constraints.has_lost_term(index);
+        if class.selectors_at != index.selectors_changes {
+            class.selectors_at = index.selectors_changes;
+            class.diagnosis = None;
+            has_others |= class.constraints.has_other_siblings(view.cluster, &class.pod);
         }
         if has_others {
-            kind.standing = None;
-            kind.counted_at = None;
-            if kind.count_anew(view, ground).is_none() {
+            class.score_cache = None;
+            class.counted_at = None;
+            if class.count_anew(view, index).is_none() {
                 return false;
             }
         }
-        let Kind { constraints, pod, .. } = kind;
-        if constraints.attach_carried(view.rules, view.cluster, pod, ground) {
-            kind.standing = None;
-            kind.counted_at = None;
+        let PodClass { constraints, pod, .. } = class;
+        if constraints.attach_carried(view.rules, view.cluster, pod, index) {
+            class.score_cache = None;
+            class.counted_at = None;
         }
-        let has_promised = ground.has_promised(kind.pod.priority);
-        (kind.constraints.are_soft() || !has_promised)
-            && statics.sync(kind.of, view.rules, view.cluster, ground)
+        let has_nominated = index.has_nominated(class.pod.priority);
+        (class.constraints.are_soft() || !has_nominated)
+            && statics.sync(class.static_id, view.rules, view.cluster, index)
     }
 
-    fn compete(&mut self, id: KindId, view: View<'_>, rng: &mut Rng) -> Option<Slot> {
+    fn compete(&mut self, id: PodClassId, view: View<'_>, rng: &mut Rng) -> Option<Slot> {
         self.follow(id, view)?;
-        let Self { ground, statics, kinds, arena, standing_bytes, .. } = self;
-        let kind = kinds.get_mut(id)?;
-        let basis = Basis { view, ground, of: statics.of(kind.of) };
-        let mut standing = kind.standing.take()?;
-        let winner = pick(kind, &mut standing, basis, arena, rng.draw());
-        // Most kinds are never asked about again: little is kept of them until they are.
-        let is_new = !std::mem::replace(&mut kind.is_known, true);
-        let is_kept = !is_new || standing.is_light() || !kind.constraints.is_empty();
+        let Self { index, statics, classes, normalizer, cache_bytes, .. } = self;
+        let class = classes.get_mut(id)?;
+        let context = Context { view, index, groups: statics.of(class.static_id) };
+        let mut score_cache = class.score_cache.take()?;
+        let winner = pick(class, &mut score_cache, context, normalizer, rng.draw());
+        // Most classes are used once: little is kept for them until they are used again.
+        let is_new = !std::mem::replace(&mut class.is_known, true);
+        let is_kept = !is_new || score_cache.is_light() || !class.constraints.is_empty();
         if is_kept {
-            kind.standing = Some(standing);
+            class.score_cache = Some(score_cache);
         } else {
-            *standing_bytes = standing_bytes.saturating_sub(standing.bytes());
+            *cache_bytes = cache_bytes.saturating_sub(score_cache.bytes());
         }
         winner
     }
 }
 
 /// The Nodes that the Pod names, if they are few, as those of a DaemonSet's Pods are. It is tried on each of them, and
-/// nothing is remembered of its kind: there is no other Pod of it.
+/// nothing is kept of its class: it has no other Pod.
 fn few_named<'a>(
     rules: &Rules,
-    key: &'a KindKey,
+    key: &'a PodClassKey,
 ) -> Option<impl Iterator<Item = &'a NodeName> + Clone> {
-    let shape = &key.shape;
-    let asks_of_pods = !shape.pod_affinity.is_empty() || !shape.topology_spread.is_empty();
+    let scheduling = &key.scheduling;
+    let asks_of_pods =
+        !scheduling.pod_affinity.is_empty() || !scheduling.topology_spread.is_empty();
     if asks_of_pods || !rules.filters_by(Plugin::NodeAffinity) {
         return None;
     }
-    let named = shape.node_affinity.required.as_ref().and_then(NodeSelector::each_named);
+    let named = scheduling.node_affinity.required.as_ref().and_then(NodeSelector::each_named);
     named.filter(|named| named.clone().count() <= NAMED_MAX)
 }
 
 /// One of the best Nodes.
 fn pick(
-    kind: &Kind,
-    standing: &mut Standing,
-    basis: Basis<'_>,
-    arena: &mut Arena,
+    class: &PodClass,
+    score_cache: &mut ScoreCache,
+    context: Context<'_>,
+    normalizer: &mut Normalizer,
     draw: Draw,
 ) -> Option<Slot> {
-    let Basis { view, ground, of } = basis;
-    let constraints = &kind.constraints;
+    let Context { view, index, groups } = context;
+    let constraints = &class.constraints;
     let looks_at_nodes = constraints.tells_nodes_apart();
-    if let [cell] = standing.cells.as_mut_slice()
+    if let [cell] = score_cache.cells.as_mut_slice()
         && !looks_at_nodes
         && constraints.is_empty()
     {
-        return cell.any_best(draw, kind, basis);
+        return cell.any_best(draw, class, context);
     }
-    arena.entrants.clear();
-    for (number, cell) in standing.cells.iter_mut().enumerate() {
-        if !constraints.admits(cell.slot, ground, false) {
+    normalizer.nodes.clear();
+    for (number, cell) in score_cache.cells.iter_mut().enumerate() {
+        if !constraints.admits(cell.slot, index, false) {
             continue;
         }
         if !looks_at_nodes {
-            let best = cell.best(draw, kind, basis);
-            if best != OUT {
-                arena.entrants.push(Entrant::new(cell.slot, cell.group, best, Some(number)));
+            let best = cell.best(draw, class, context);
+            if best != INFEASIBLE {
+                normalizer.nodes.push(ScoredNode::new(cell.slot, cell.group, best, Some(number)));
             }
             continue;
         }
         for (slot, score) in cell.each() {
-            if score != OUT && constraints.admits(slot, ground, true) {
-                arena.entrants.push(Entrant::new(slot, cell.group, score, None));
+            if score != INFEASIBLE && constraints.admits(slot, index, true) {
+                normalizer.nodes.push(ScoredNode::new(slot, cell.group, score, None));
             }
         }
     }
-    let winner = arena.winner(kind, view.rules, ground, of, draw)?;
+    let winner = normalizer.winner(class, view.rules, index, groups, draw)?;
     let Some(number) = winner.cell else { return Some(winner.slot) };
-    standing.cells[number].any_best(draw, kind, basis)
+    score_cache.cells[number].any_best(draw, class, context)
 }

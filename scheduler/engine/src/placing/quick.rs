@@ -1,9 +1,9 @@
 //! The score of a Node for what most Pods ask for, without a division: CPU, memory, storage and a place; the more free
-//! the better, and the more even the better. It is what [`super::asks`] computes by parts, to the last digit.
+//! the better, and the more even the better. It is what [`super::node_fit`] computes by parts, to the last digit.
 
 use super::balance::{balance, balanced_score};
 use super::rows::{ORDINARY_MAX, Row};
-use super::tree::OUT;
+use super::tree::INFEASIBLE;
 
 #[derive(Debug)]
 pub(super) struct Quick {
@@ -36,12 +36,13 @@ impl Quick {
     /// Of a row that is ordinary.
     #[inline]
     pub fn score(&self, row: &Row) -> i16 {
-        let has = |index: usize| self.needed[index] <= row.allocatable[index] - row.held[index];
+        let has =
+            |index: usize| self.needed[index] <= row.allocatable[index] - row.requested[index];
         if !(row.pods < row.pods_max && has(0) && has(1) && has(2)) {
-            return OUT;
+            return INFEASIBLE;
         }
         let free = |index: usize| {
-            let with_pod = row.held_in_scores[index].saturating_add(self.scored[index]);
+            let with_pod = row.requested_in_scores[index].saturating_add(self.scored[index]);
             percent(row.allocatable[index] - with_pod, row.allocatable[index], row.inverse[index])
         };
         let [cpu, memory] = self.weights;
@@ -59,14 +60,14 @@ impl Quick {
 }
 
 /// How even the use is with what would be taken. The quick way is off by a few units in the last place: where that
-/// could matter, the oracle's formula decides.
+/// could matter, the plain rules' formula decides.
 #[expect(clippy::cast_precision_loss, reason = "kube-scheduler computes in doubles too")]
 #[inline]
 fn evenness(row: &Row, taken: [i64; 3]) -> i64 {
     /// Far more than a few units in the last place of a number up to 100.
     const DOUBT: f64 = 1e-9;
     let share = |index: usize| {
-        let with_pod = row.held[index].saturating_add(taken[index]);
+        let with_pod = row.requested[index].saturating_add(taken[index]);
         (with_pod as f64 * row.inverse[index]).min(1.0)
     };
     let deviation = ((share(0) - share(1)) * 0.5).abs();
@@ -76,7 +77,7 @@ fn evenness(row: &Row, taken: [i64; 3]) -> i64 {
     if rest.abs() > DOUBT {
         return nearest - i64::from(rest < 0.0);
     }
-    let mut with_pod = row.held;
+    let mut with_pod = row.requested;
     for (sum, taken) in with_pod.iter_mut().zip(taken) {
         *sum = sum.saturating_add(taken);
     }
@@ -121,15 +122,15 @@ mod tests {
         }
 
         #[test]
-        fn evenness_is_that_of_the_oracle(
+        fn evenness_is_that_of_the_plain_rules(
             allocatable in prop::array::uniform3(prop_oneof![1..2000_i64, 1..ORDINARY_MAX]),
-            held in prop::array::uniform3(prop_oneof![0..2000_i64, 0..ORDINARY_MAX]),
+            requested in prop::array::uniform3(prop_oneof![0..2000_i64, 0..ORDINARY_MAX]),
             taken in prop::array::uniform3(prop_oneof![0..50_i64, 0..ORDINARY_MAX]),
             is_even in any::<bool>(),
         ) {
-            let held = if is_even { allocatable.map(|it| it / 2) } else { held };
-            let row = Row::of_amounts(allocatable, held);
-            let with_pod = [0, 1, 2].map(|index| held[index] + taken[index]);
+            let requested = if is_even { allocatable.map(|it| it / 2) } else { requested };
+            let row = Row::of_amounts(allocatable, requested);
+            let with_pod = [0, 1, 2].map(|index| requested[index] + taken[index]);
             prop_assert_eq!(evenness(&row, taken), balance(allocatable, with_pod));
         }
     }

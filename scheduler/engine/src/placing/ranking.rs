@@ -1,5 +1,5 @@
-//! Who is the best of many Nodes, for which their scores need not be kept: each block of Nodes has a bound that none of
-//! them exceeds, and remembers who may reach it. Only when it is the best block, its Nodes are scored, one by one.
+//! The best of many Nodes, without keeping their scores: each block of Nodes has a bound that none of them exceeds, and
+//! a bit for each Node that may reach it. Only the Nodes of the best block are scored, one by one.
 //!
 //! A Node that changes for the worse is not even noted: whether it still reaches the bound is found out when it is about
 //! to win. So following a change takes a look at one bound, however many Nodes there are.
@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::tree::{OUT, Tournament, first_of, highest};
+use super::tree::{INFEASIBLE, Tournament, first_of, highest};
 use crate::rng::Draw;
 
 /// Nodes in a block: as many as a [`Reaching`] has bits.
@@ -16,7 +16,7 @@ pub(super) const BLOCK: usize = 32;
 /// Changes that are looked up together.
 pub(super) const BATCH: usize = 32;
 
-/// Who of a block may reach its bound, one bit for each; nobody else does. Nobody: the best of them is not known.
+/// The Nodes of a block that may reach its bound, one bit each; the others do not. 0: the best of them is not known.
 type Reaching = u32;
 
 #[derive(Debug)]
@@ -82,9 +82,9 @@ impl Ranking {
         self.best_with_score(draw, score).map(|(node, _)| node)
     }
 
-    /// The score of the best; `OUT` when nobody is in the running.
+    /// The score of the best; `INFEASIBLE` when no Node is feasible.
     pub fn best(&mut self, draw: Draw, score: &impl Score) -> i16 {
-        self.best_with_score(draw, score).map_or(OUT, |(_, best)| best)
+        self.best_with_score(draw, score).map_or(INFEASIBLE, |(_, best)| best)
     }
 
     fn best_with_score(&mut self, draw: Draw, score: &impl Score) -> Option<(usize, i16)> {
@@ -109,9 +109,9 @@ impl Ranking {
     }
 }
 
-/// The highest score in a block, and who has it.
+/// The highest score in a block, and the Nodes that have it.
 fn best_in(start: usize, nodes: usize, score: &impl Score) -> (i16, Reaching) {
-    let mut scores = [OUT; BLOCK];
+    let mut scores = [INFEASIBLE; BLOCK];
     let end = nodes.min(start + BLOCK);
     score.write(start..end, &mut scores[..end.saturating_sub(start)]);
     let best = highest(&scores);
@@ -161,7 +161,7 @@ mod tests {
                 let draw = rng.draw();
                 let winner = ranking.any_best(draw, &scores);
                 prop_assert_eq!(winner, Ranking::new(scores.len(), &scores).any_best(draw, &scores));
-                prop_assert_eq!(winner.map_or(OUT, |it| scores[it]), highest(&scores));
+                prop_assert_eq!(winner.map_or(INFEASIBLE, |it| scores[it]), highest(&scores));
                 prop_assert_eq!(ranking.best(draw, &scores), highest(&scores));
             }
         }

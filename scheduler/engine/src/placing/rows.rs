@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{ClusterNode, ClusterPod, HostPort, NodeName, Resources};
-use oracle::Cluster;
+use rules::Cluster;
 
 use super::FixedMap;
 use super::balance::balance;
@@ -19,9 +19,9 @@ pub(super) type Slot = u32;
 pub(super) struct Row {
     /// CPU, memory, ephemeral storage.
     pub allocatable: [i64; 3],
-    pub held: [i64; 3],
+    pub requested: [i64; 3],
     /// CPU and memory, with defaults where nothing is listed.
-    pub held_in_scores: [i64; 2],
+    pub requested_in_scores: [i64; 2],
     pub pods: i64,
     /// 0 for a Node that is gone.
     pub pods_max: i64,
@@ -31,7 +31,7 @@ pub(super) struct Row {
     pub inverse: [f64; 2],
     /// Pods on it with amounts so large, or negative, that sums could stop at the largest number.
     extreme_pods: u32,
-    /// Pods that were promised the Node.
+    /// Pods that are nominated for the Node.
     pub nominated: u32,
     is_put: bool,
     /// The lowest priority of its Pods, and how many have it.
@@ -43,7 +43,7 @@ pub(super) struct Row {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Extras {
     pub allocatable: BTreeMap<Arc<str>, i64>,
-    pub held: BTreeMap<Arc<str>, i64>,
+    pub requested: BTreeMap<Arc<str>, i64>,
     pub ports: BTreeSet<HostPort>,
 }
 
@@ -91,7 +91,7 @@ impl Rows {
         numbered(self.all.len())
     }
 
-    /// Who has which place: a copy that is made of this decides alike.
+    /// The Node in each slot: a rebuilt index with the same slots decides alike.
     pub fn names(&self) -> &[Option<NodeName>] {
         &self.names
     }
@@ -177,7 +177,7 @@ impl Rows {
         self.all[slot as usize].settle();
     }
 
-    pub fn set_promised(&mut self, slot: Slot, pods: usize) {
+    pub fn set_nominated(&mut self, slot: Slot, pods: usize) {
         self.all[slot as usize].nominated = u32::try_from(pods).unwrap_or(u32::MAX);
     }
 
@@ -199,31 +199,33 @@ impl Rows {
 
 /// The Pod comes to the Node (1) or leaves it (−1).
 fn count(row: &mut Row, extras: &mut Extras, pod: &ClusterPod, sign: i64) {
-    hold(row, extras, pod, sign);
+    add_requests(row, extras, pod, sign);
     match pod.priority.cmp(&row.lowest_priority) {
         Ordering::Less => (row.lowest_priority, row.lowest_pods) = (pod.priority, 1),
         Ordering::Equal if sign > 0 => row.lowest_pods += 1,
         Ordering::Equal => row.lowest_pods = row.lowest_pods.saturating_sub(1),
         Ordering::Greater => {}
     }
-    for (sum, amount) in row.held_in_scores.iter_mut().zip(three(&pod.requests.held_in_scores)) {
+    for (sum, amount) in
+        row.requested_in_scores.iter_mut().zip(three(&pod.requests.effective_in_scores))
+    {
         *sum = moved(*sum, amount, sign);
     }
     extras.ports.extend(pod.host_ports.iter().cloned());
 }
 
 /// The same, as far as it decides whether another Pod has room.
-pub(super) fn hold(row: &mut Row, extras: &mut Extras, pod: &ClusterPod, sign: i64) {
-    let held = &pod.requests.held;
+pub(super) fn add_requests(row: &mut Row, extras: &mut Extras, pod: &ClusterPod, sign: i64) {
+    let requested = &pod.requests.effective;
     row.pods += sign;
-    for (sum, amount) in row.held.iter_mut().zip(three(held)) {
+    for (sum, amount) in row.requested.iter_mut().zip(three(requested)) {
         *sum = moved(*sum, amount, sign);
     }
-    for (name, amount) in &held.scalar {
-        let sum = extras.held.entry(name.clone()).or_default();
+    for (name, amount) in &requested.scalar {
+        let sum = extras.requested.entry(name.clone()).or_default();
         *sum = moved(*sum, *amount, sign);
         if *sum == 0 {
-            extras.held.remove(name);
+            extras.requested.remove(name);
         }
     }
 }
@@ -238,7 +240,7 @@ fn numbered(count: usize) -> impl Iterator<Item = Slot> + use<> {
 
 impl Row {
     fn settle(&mut self) {
-        self.balance = balance(self.allocatable, self.held);
+        self.balance = balance(self.allocatable, self.requested);
     }
 
     /// Whether [`Self::inverse`] can be used.
@@ -252,13 +254,13 @@ impl Row {
     }
 
     #[cfg(test)]
-    pub fn of_amounts(allocatable: [i64; 3], held: [i64; 3]) -> Self {
-        let mut row = Self { allocatable, held, ..Self::default() };
+    pub fn of_amounts(allocatable: [i64; 3], requested: [i64; 3]) -> Self {
+        let mut row = Self { allocatable, requested, ..Self::default() };
         row.inverse = row.inverses();
         row
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "what is lost is put right by whoever divides")]
+    #[expect(clippy::cast_precision_loss, reason = "callers correct what is lost")]
     fn inverses(&self) -> [f64; 2] {
         let [cpu, memory, storage] = self.allocatable;
         let has_parts = cpu > 0 && memory > 0 && storage >= 0;
@@ -280,5 +282,5 @@ pub(crate) fn is_extreme(pod: &ClusterPod) -> bool {
     let is_ordinary = |amounts: &Resources| {
         three(amounts).iter().chain(amounts.scalar.values()).all(|it| ordinary.contains(it))
     };
-    !(is_ordinary(&pod.requests.held) && is_ordinary(&pod.requests.held_in_scores))
+    !(is_ordinary(&pod.requests.effective) && is_ordinary(&pod.requests.effective_in_scores))
 }

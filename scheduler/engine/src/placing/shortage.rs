@@ -1,12 +1,12 @@
-//! Of what a kind that fits nowhere lacks most, and whether there is room for it anywhere. A change of a Node concerns only
-//! those kinds that it has room for now.
+//! The resource that most Nodes lack for a class that fits nowhere, and whether any Node has room for it. A change of a
+//! Node concerns only the classes that it has room for now.
 
 use std::sync::Arc;
 
-use super::asks::{Asks, Room};
-use super::kinds::{Kind, KindKey};
+use super::node_fit::{NodeFit, ResourceNeeds};
+use super::pod_classes::{PodClass, PodClassKey};
 use super::rows::{Extras, Row};
-use super::standing::Basis;
+use super::score_cache::Context;
 use super::{Placing, View, few_named};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,24 +37,27 @@ const UNKNOWN: Shortage =
 
 impl Placing {
     /// Pods below `level` do not count.
-    pub fn shortage(&mut self, view: View<'_>, key: &KindKey, level: i32) -> Shortage {
+    pub fn shortage(&mut self, view: View<'_>, key: &PodClassKey, level: i32) -> Shortage {
         if few_named(view.rules, key).is_some() {
             return UNKNOWN;
         }
         let Some(id) = self.ready(view, key) else { return UNKNOWN };
-        let Some(kind) = self.kinds.get(id) else { return UNKNOWN };
-        kind.shortage(Basis { view, ground: &self.ground, of: self.statics.of(kind.of) }, level)
+        let Some(class) = self.classes.get(id) else { return UNKNOWN };
+        class.shortage(
+            Context { view, index: &self.index, groups: self.statics.of(class.static_id) },
+            level,
+        )
     }
 }
 
-impl Kind {
-    fn shortage(&self, basis: Basis<'_>, level: i32) -> Shortage {
-        let Some(Room { asked, scalars }) = self.asks.room() else { return UNKNOWN };
-        let rows = &basis.ground.rows;
+impl PodClass {
+    fn shortage(&self, context: Context<'_>, level: i32) -> Shortage {
+        let Some(ResourceNeeds { asked, scalars }) = self.node_fit.needs() else { return UNKNOWN };
+        let rows = &context.index.rows;
         let mut lacks = vec![0_usize; 4 + scalars.len()];
         let mut has_room = false;
-        for slot in rows.slots().filter(|slot| basis.of.group(*slot).is_some()) {
-            has_room |= self.asks.lacks(rows.row(slot), rows.extras(slot), level, &mut lacks);
+        for slot in rows.slots().filter(|slot| context.groups.group(*slot).is_some()) {
+            has_room |= self.node_fit.lacks(rows.row(slot), rows.extras(slot), level, &mut lacks);
         }
         let most = lacks.iter().enumerate().max_by_key(|(_, nodes)| **nodes);
         let (lacking, amount) = match most {
@@ -70,14 +73,14 @@ impl Kind {
     }
 }
 
-impl Asks {
+impl NodeFit {
     /// Counts what the Node does not have, were there no Pods below `level`; returns whether it has all.
     fn lacks(&self, row: &Row, extras: &Extras, level: i32, lacks: &mut [usize]) -> bool {
-        let Some(Room { asked, scalars }) = self.room() else { return true };
+        let Some(ResourceNeeds { asked, scalars }) = self.needs() else { return true };
         // How much they hold is not looked up: to suppose that it is everything is enough here.
         let is_emptied = level > row.lowest_priority || row.is_extreme();
-        let is_short = |wanted: i64, has: i64, held: i64| {
-            wanted > 0 && wanted > if is_emptied { has } else { has.saturating_sub(held) }
+        let is_short = |wanted: i64, has: i64, requested: i64| {
+            wanted > 0 && wanted > if is_emptied { has } else { has.saturating_sub(requested) }
         };
         let mut has_all = true;
         let mut count = |index: usize, is_lacking: bool| {
@@ -85,12 +88,12 @@ impl Asks {
             has_all &= !is_lacking;
         };
         for (index, asked) in asked.iter().enumerate() {
-            count(index, is_short(*asked, row.allocatable[index], row.held[index]));
+            count(index, is_short(*asked, row.allocatable[index], row.requested[index]));
         }
         count(3, is_short(1, row.pods_max, row.pods));
         for (index, (name, wanted)) in scalars.iter().enumerate() {
-            let (has, held) = extras.scalar(name);
-            count(4 + index, is_short(*wanted, has, held));
+            let (has, requested) = extras.scalar(name);
+            count(4 + index, is_short(*wanted, has, requested));
         }
         has_all
     }

@@ -1,26 +1,26 @@
-//! What a Pod makes of the Nodes themselves, with the images that it runs: most Pods have an image of their own, and most
-//! images are on few Nodes, so only where one is there, a Node is more than its sort.
+//! Node filter classes, refined by images: most Pods have an image of their own, and most images are on few Nodes, so
+//! only Nodes that have one of them differ from their filter class.
 
 use std::sync::Arc;
 
-use model::{Reach, Shape};
-use oracle::{Cluster, Plugin, Reason, Rules};
+use model::{Reach, SchedulingSpec};
+use rules::{Cluster, Plugin, Reason, Rules};
 
 use super::FixedMap;
-use super::Ground;
+use super::NodeIndex;
 use super::log::Position;
+use super::node_filter_classes::{NodeFilterClass, NodeFilterClassId, NodeFilterClasses};
 use super::rows::Slot;
-use super::sorts::{Sort, SortId, Sorts};
 
 pub(super) type StaticId = usize;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct StaticKey {
-    sort: SortId,
+    filter_class: NodeFilterClassId,
     images: Vec<Arc<str>>,
 }
 
-/// What Nodes have in common of which the Pod makes the same.
+/// Nodes that are equally good for the Pod as far as they themselves go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Group {
     /// Taints that prefer it elsewhere and that it does not tolerate.
@@ -45,16 +45,16 @@ pub(super) const IMAGES_MAX: usize = 32;
 #[derive(Debug)]
 struct Static {
     key: StaticKey,
-    /// `None`: none of its images is anywhere, and each Node is its sort.
+    /// `None`: none of its images is anywhere, and each Node is as its filter class says.
     with_images: Option<WithImages>,
     /// How often all Nodes were told apart anew.
     numberings: u32,
-    /// The same of the sort, when this was last up to date.
-    sort_numberings: u32,
+    /// The same of the filter class, when this was last up to date.
+    class_numberings: u32,
     at: Option<Position>,
 }
 
-/// The Nodes of a sort, told apart by images.
+/// The Nodes of a filter class, told apart by images.
 #[derive(Debug, Default)]
 struct WithImages {
     of_node: Vec<u16>,
@@ -63,16 +63,16 @@ struct WithImages {
 
 #[derive(Debug, Default)]
 pub(super) struct Statics {
-    sorts: Sorts,
+    filter_classes: NodeFilterClasses,
     ids: FixedMap<StaticKey, StaticId>,
     all: Vec<Static>,
     /// What those with images take in memory, about.
     bytes: usize,
 }
 
-/// What the Pod makes of each Node.
+/// The group of each Node, or the reasons for which it is rejected.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Verdicts<'a> {
+pub(super) struct NodeGroups<'a> {
     of_node: &'a [u16],
     groups: &'a [Group],
     rejections: &'a [Vec<Reason>],
@@ -83,15 +83,20 @@ pub(super) struct Verdicts<'a> {
 pub(super) type Numbering = (u32, u32);
 
 impl Statics {
-    pub fn id(&mut self, profile: &Arc<str>, shape: &Shape, reach: &[Reach]) -> StaticId {
-        let sort = self.sorts.id(profile, shape, reach);
-        let key = StaticKey { sort, images: shape.images.clone() };
+    pub fn id(
+        &mut self,
+        profile: &Arc<str>,
+        scheduling: &SchedulingSpec,
+        reach: &[Reach],
+    ) -> StaticId {
+        let filter_class = self.filter_classes.id(profile, scheduling, reach);
+        let key = StaticKey { filter_class, images: scheduling.images.clone() };
         if let Some(id) = self.ids.get(&key) {
             return *id;
         }
         self.ids.insert(key.clone(), self.all.len());
-        let (with_images, numberings, sort_numberings) = (None, 0, 0);
-        self.all.push(Static { key, with_images, numberings, sort_numberings, at: None });
+        let (with_images, numberings, class_numberings) = (None, 0, 0);
+        self.all.push(Static { key, with_images, numberings, class_numberings, at: None });
         self.all.len() - 1
     }
 
@@ -101,60 +106,61 @@ impl Statics {
 
     /// What is known of Nodes, about.
     pub fn bytes(&self) -> usize {
-        self.bytes + self.sorts.bytes
+        self.bytes + self.filter_classes.bytes
     }
 
-    pub fn of(&self, id: StaticId) -> Verdicts<'_> {
+    pub fn of(&self, id: StaticId) -> NodeGroups<'_> {
         let it = &self.all[id];
-        let Sort { of_node, groups, rejections, numberings, .. } = self.sorts.of(it.key.sort);
+        let NodeFilterClass { of_node, groups, rejections, numberings, .. } =
+            self.filter_classes.of(it.key.filter_class);
         let numbering = (*numberings, it.numberings);
         match &it.with_images {
             Some(WithImages { of_node, groups }) => {
-                Verdicts { of_node, groups, rejections, numbering }
+                NodeGroups { of_node, groups, rejections, numbering }
             }
-            None => Verdicts { of_node, groups, rejections, numbering },
+            None => NodeGroups { of_node, groups, rejections, numbering },
         }
     }
 
-    /// Brings it up to date. False: there are too many sorts of Nodes to tell apart.
+    /// Brings it up to date. False: there are too many groups of Nodes to tell apart.
     pub fn sync(
         &mut self,
         id: StaticId,
         rules: &Rules,
         cluster: &Cluster,
-        ground: &Ground,
+        index: &NodeIndex,
     ) -> bool {
         let it = &mut self.all[id];
-        let now = Some(ground.node_log.end());
+        let now = Some(index.node_log.end());
         if it.at == now {
             return it.is_told_apart();
         }
-        if !self.sorts.sync(it.key.sort, rules, cluster, ground) {
+        if !self.filter_classes.sync(it.key.filter_class, rules, cluster, index) {
             return false;
         }
-        let sort = self.sorts.of(it.key.sort);
-        let is_same_sort = it.sort_numberings == sort.numberings;
-        let changes = it.at.filter(|_| is_same_sort).and_then(|at| ground.node_log.since(at));
+        let filter_class = self.filter_classes.of(it.key.filter_class);
+        let is_same_class = it.class_numberings == filter_class.numberings;
+        let changes = it.at.filter(|_| is_same_class).and_then(|at| index.node_log.since(at));
         let is_followed = match (&mut it.with_images, changes) {
             (Some(own), Some(changes)) => {
-                own.of_node.resize(sort.of_node.len(), GONE);
+                own.of_node.resize(filter_class.of_node.len(), GONE);
                 for (slot, _) in changes {
-                    let number = sort.of_node[slot as usize];
-                    own.write(slot, number, it.key.images_on(slot, rules, ground), sort);
+                    let number = filter_class.of_node[slot as usize];
+                    own.write(slot, number, it.key.images_on(slot, rules, index), filter_class);
                 }
                 it.is_told_apart()
             }
-            (with_images, _) => with_images.is_none() && !it.key.is_anywhere(rules, ground),
+            (with_images, _) => with_images.is_none() && !it.key.is_anywhere(rules, index),
         };
         // Also if numbers are used up: some may be of groups that no Node is in any more.
         if !is_followed {
             if it.with_images.is_none() {
-                self.bytes += sort.of_node.len() * size_of::<u16>();
+                self.bytes += filter_class.of_node.len() * size_of::<u16>();
             }
-            it.with_images = Some(it.key.told_apart(sort, rules, ground));
+            it.with_images = Some(it.key.told_apart(filter_class, rules, index));
             it.numberings = it.numberings.wrapping_add(1);
         }
-        (it.at, it.sort_numberings) = (now, sort.numberings);
+        (it.at, it.class_numberings) = (now, filter_class.numberings);
         it.is_told_apart()
     }
 }
@@ -166,9 +172,9 @@ impl Static {
     }
 }
 
-impl<'a> Verdicts<'a> {
+impl<'a> NodeGroups<'a> {
     /// The number of a group is the place where it stands here.
-    pub fn groups(self) -> &'a [Group] {
+    pub fn all(self) -> &'a [Group] {
         self.groups
     }
 
@@ -186,7 +192,7 @@ impl<'a> Verdicts<'a> {
         self.numbering
     }
 
-    /// What the Node is to the Pod: the same number, the same verdict.
+    /// The group or rejection of the Node, as a number.
     pub fn number(self, slot: Slot) -> u16 {
         self.of_node.get(slot as usize).copied().unwrap_or(GONE)
     }
@@ -206,8 +212,8 @@ impl<'a> Verdicts<'a> {
 }
 
 impl WithImages {
-    fn write(&mut self, slot: Slot, number: u16, images: u32, sort: &Sort) {
-        let group = sort.groups.get(usize::from(number)).filter(|_| number < REJECTED);
+    fn write(&mut self, slot: Slot, number: u16, images: u32, filter_class: &NodeFilterClass) {
+        let group = filter_class.groups.get(usize::from(number)).filter(|_| number < REJECTED);
         self.of_node[slot as usize] = match group {
             Some(group) => number_of(&mut self.groups, Group { images, ..*group }),
             None => number,
@@ -231,26 +237,32 @@ impl StaticKey {
         images.filter(|_| rules.scores_by(Plugin::ImageLocality))
     }
 
-    fn is_anywhere(&self, rules: &Rules, ground: &Ground) -> bool {
-        self.scored_images(rules).any(|(_, image)| ground.images.holders(image).next().is_some())
+    fn is_anywhere(&self, rules: &Rules, index: &NodeIndex) -> bool {
+        self.scored_images(rules).any(|(_, image)| index.images.holders(image).next().is_some())
     }
 
-    fn images_on(&self, slot: Slot, rules: &Rules, ground: &Ground) -> u32 {
-        let there = |(bit, image)| u32::from(ground.images.has(slot, image)) << bit;
+    fn images_on(&self, slot: Slot, rules: &Rules, index: &NodeIndex) -> u32 {
+        let there = |(bit, image)| u32::from(index.images.has(slot, image)) << bit;
         self.scored_images(rules).map(there).fold(0, std::ops::BitOr::bitor)
     }
 
     /// All Nodes, from the images' side: most are on few of them.
-    fn told_apart(&self, sort: &Sort, rules: &Rules, ground: &Ground) -> WithImages {
-        let mut by_slot = vec![0; ground.rows.len()];
+    fn told_apart(
+        &self,
+        filter_class: &NodeFilterClass,
+        rules: &Rules,
+        index: &NodeIndex,
+    ) -> WithImages {
+        let mut by_slot = vec![0; index.rows.len()];
         for (bit, image) in self.scored_images(rules) {
-            for slot in ground.images.holders(image) {
+            for slot in index.images.holders(image) {
                 by_slot[slot as usize] |= 1 << bit;
             }
         }
-        let mut own = WithImages { of_node: vec![GONE; sort.of_node.len()], groups: Vec::new() };
-        for ((slot, number), images) in ground.rows.slots().zip(&sort.of_node).zip(by_slot) {
-            own.write(slot, *number, images, sort);
+        let mut own =
+            WithImages { of_node: vec![GONE; filter_class.of_node.len()], groups: Vec::new() };
+        for ((slot, number), images) in index.rows.slots().zip(&filter_class.of_node).zip(by_slot) {
+            own.write(slot, *number, images, filter_class);
         }
         own
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::ClusterNode;
-use oracle::Cluster;
+use rules::Cluster;
 
 use super::FixedMap;
 use super::rows::{Rows, Slot};

@@ -2,11 +2,11 @@
 
 use crate::rng::Draw;
 
-/// One cache line of scores.
+/// One cache queue of scores.
 const FAN_OUT: usize = 32;
 
-/// Not in the running.
-pub(super) const OUT: i16 = -1;
+/// The score of a Node that does not fit.
+pub(super) const INFEASIBLE: i16 = -1;
 
 /// Each level has the winners of the one below, `FAN_OUT` of which compete for one place.
 #[derive(Clone, Debug)]
@@ -16,11 +16,11 @@ pub(super) struct Tournament {
 
 impl Tournament {
     pub fn new(mut leaves: Vec<i16>) -> Self {
-        leaves.resize(leaves.len().max(1).next_multiple_of(FAN_OUT), OUT);
+        leaves.resize(leaves.len().max(1).next_multiple_of(FAN_OUT), INFEASIBLE);
         let mut levels = vec![leaves];
         while let Some(below) = levels.last().filter(|below| below.len() > FAN_OUT) {
             let mut winners: Vec<i16> = below.chunks(FAN_OUT).map(highest).collect();
-            winners.resize(winners.len().next_multiple_of(FAN_OUT), OUT);
+            winners.resize(winners.len().next_multiple_of(FAN_OUT), INFEASIBLE);
             levels.push(winners);
         }
         Self { levels }
@@ -35,9 +35,9 @@ impl Tournament {
         self.levels[0][leaf]
     }
 
-    /// The highest score; `OUT` when nobody is in the running.
+    /// The highest score; `INFEASIBLE` when no Node is feasible.
     pub fn best(&self) -> i16 {
-        self.levels.last().map_or(OUT, |top| highest(top))
+        self.levels.last().map_or(INFEASIBLE, |top| highest(top))
     }
 
     pub fn set(&mut self, leaf: usize, score: i16) {
@@ -65,11 +65,11 @@ impl Tournament {
         }
     }
 
-    /// One of those with the highest score, with that score: the first by the draw on each level. `None` when nobody is
-    /// in the running.
+    /// One of those with the highest score, with that score: the first by the draw on each level. `None` when no Node
+    /// is feasible.
     pub fn any_best(&self, draw: Draw) -> Option<(usize, i16)> {
         let best = self.best();
-        if best == OUT {
+        if best == INFEASIBLE {
             return None;
         }
         let mut block = 0;
@@ -84,7 +84,7 @@ impl Tournament {
     }
 }
 
-/// Who of these comes first by the draw, as the number of the bit.
+/// The bit that comes first by the draw.
 pub(super) fn first_of(bits: u32, draw: Draw, salt: usize) -> Option<usize> {
     let (turn, mut left, mut first) = (draw.turn(salt), bits, None);
     while left != 0 {
@@ -99,7 +99,7 @@ pub(super) fn first_of(bits: u32, draw: Draw, salt: usize) -> Option<usize> {
 }
 
 pub(super) fn highest(scores: &[i16]) -> i16 {
-    scores.iter().copied().fold(OUT, i16::max)
+    scores.iter().copied().fold(INFEASIBLE, i16::max)
 }
 
 #[cfg(test)]
@@ -126,7 +126,7 @@ mod tests {
                 let best = highest(&scores);
                 prop_assert_eq!(tree.best(), best);
                 let winner = tree.any_best(rng.draw());
-                prop_assert_eq!(winner.map_or(OUT, |(winner, _)| scores[winner]), best);
+                prop_assert_eq!(winner.map_or(INFEASIBLE, |(winner, _)| scores[winner]), best);
             }
         }
     }

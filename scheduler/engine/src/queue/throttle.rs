@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_slow_for_all_is_nobodys_fault() {
+    fn what_is_slow_for_all_throttles_no_namespace() {
         let mut scene = Scene::new();
         for namespace in ["a", "b", "c"] {
             scene.bind_often(namespace, 800);

@@ -4,15 +4,15 @@ use model::{Amount, Assignment};
 
 use super::World;
 use crate::testkit::{CorridorBuilder, PodBuilder, corridor, key};
-use crate::{Event, Refusal, RefusalCause};
+use crate::{BindRefusal, BindRefusalCause, Event};
 
-fn refused_with(pod: &str, cause: RefusalCause, message: &str) -> Event {
-    let refusal = Refusal { cause, message: message.into() };
+fn refused_with(pod: &str, cause: BindRefusalCause, message: &str) -> Event {
+    let refusal = BindRefusal { cause, message: message.into() };
     Event::BindRefused { pod: format!("uid-{pod}").as_str().into(), refusal }
 }
 
 fn refused(pod: &str) -> Event {
-    let refusal = Refusal { cause: RefusalCause::Conflict, message: "conflict".into() };
+    let refusal = BindRefusal { cause: BindRefusalCause::Conflict, message: "conflict".into() };
     Event::BindRefused { pod: format!("uid-{pod}").as_str().into(), refusal }
 }
 
@@ -34,7 +34,7 @@ fn an_unclear_outcome_keeps_its_reservation() {
     let mut world = World::with_nodes(1);
     world.see(PodBuilder::new("p").cpu_milli(4000).build());
     world.decide();
-    world.handle(Event::BindUnknown("uid-p".into()));
+    world.handle(Event::BindUnclear("uid-p".into()));
     world.see(PodBuilder::new("other").cpu_milli(4000).build());
     assert!(world.decide().is_empty());
     world.pass(Duration::from_hours(24));
@@ -124,7 +124,7 @@ fn after_a_panic_one_pod_is_set_aside_and_the_others_go_on() {
     assert_eq!(world.engine.reserved(&corridor("c1")), Some(Amount::from_whole(60)));
     let reports = world.held_reports();
     assert!(
-        reports.iter().any(|(pod, text)| &*pod.name == "poison" && text.contains("set it aside"))
+        reports.iter().any(|(pod, text)| &*pod.name == "poison" && text.contains("set it blocked"))
     );
     world.end("bound");
     assert_eq!(world.bind_all(), ["waits"]);
@@ -135,7 +135,7 @@ fn what_a_failed_attempt_took_is_put_back() {
     let mut world = World::with_nodes(1);
     world.corridor(CorridorBuilder::new("c1", 100));
     world.see(PodBuilder::new("poison").needs("c1", Some(60)).build());
-    // As a panic after the reservation leaves it: nobody will send this Binding.
+    // As a panic after the reservation leaves it: this Binding will never be sent.
     world.decide();
     world.engine.trying = Some("uid-poison".into());
     world.engine.recover();
@@ -147,7 +147,7 @@ fn a_binding_that_is_refused_says_so_on_the_pod_in_the_api_servers_words() {
     let mut world = World::with_nodes(1);
     world.see(PodBuilder::new("p").build());
     world.decide();
-    world.handle(refused_with("p", RefusalCause::ApiServer, "bindings are frozen"));
+    world.handle(refused_with("p", BindRefusalCause::ApiServer, "bindings are frozen"));
     let told =
         "binding rejected: the API server did not bind the Pod to node n0: bindings are frozen";
     let reports = world.held_reports();
@@ -155,7 +155,7 @@ fn a_binding_that_is_refused_says_so_on_the_pod_in_the_api_servers_words() {
     assert_eq!(world.message("p"), told);
     world.pass(Duration::from_secs(1));
     world.decide();
-    world.handle(refused_with("p", RefusalCause::ApiServer, "bindings are frozen"));
+    world.handle(refused_with("p", BindRefusalCause::ApiServer, "bindings are frozen"));
     assert_eq!(world.held_reports(), [], "it has said so");
     world.pass(Duration::from_secs(2));
     assert_eq!(world.bind_all(), ["p"]);
@@ -165,9 +165,11 @@ fn a_binding_that_is_refused_says_so_on_the_pod_in_the_api_servers_words() {
 fn a_conflict_is_told_when_it_comes_again_and_what_is_obsolete_never() {
     let mut world = World::with_nodes(1);
     world.see(PodBuilder::new("p").build());
-    for (cause, told) in
-        [(RefusalCause::Conflict, 0), (RefusalCause::Obsolete, 0), (RefusalCause::Conflict, 1)]
-    {
+    for (cause, told) in [
+        (BindRefusalCause::Conflict, 0),
+        (BindRefusalCause::Obsolete, 0),
+        (BindRefusalCause::Conflict, 1),
+    ] {
         assert_eq!(world.decide().len(), 1);
         world.handle(refused_with("p", cause, "the Pod has changed"));
         assert_eq!(world.held_reports().len(), told, "{cause:?}");
@@ -181,7 +183,7 @@ fn while_the_bindings_of_a_namespace_fail_only_two_of_its_pods_are_tried_at_a_ti
     let of = |key: &str| PodBuilder::new(key).build();
     world.see(of("first"));
     world.decide();
-    world.handle(Event::BindUnknown("uid-first".into()));
+    world.handle(Event::BindUnclear("uid-first".into()));
     for number in 0..5 {
         world.see(of(&format!("a{number}")));
     }
@@ -203,7 +205,7 @@ fn pods_that_were_put_off_are_tried_though_those_before_them_fit_nowhere() {
     let mut world = World::with_nodes(1);
     world.see(PodBuilder::new("first").build());
     world.decide();
-    world.handle(Event::BindUnknown("uid-first".into()));
+    world.handle(Event::BindUnclear("uid-first".into()));
     world.see(PodBuilder::new("second").build());
     world.decide();
     for number in 0..4 {

@@ -38,7 +38,7 @@ fn both_are_reserved_together_or_neither() {
 }
 
 #[test]
-fn a_pod_that_lacks_two_things_moves_from_line_to_line_and_blocks_nobody() {
+fn a_pod_that_lacks_two_things_moves_from_queue_to_queue_and_blocks_no_other() {
     let mut world = World::with_nodes(5);
     world.corridor(CorridorBuilder::new("c1", 100).achievable(0.0));
     world.corridor(CorridorBuilder::bundle("b1", 50).achievable(0.0));
@@ -123,7 +123,7 @@ fn an_owners_policy_lets_a_tenant_in_and_its_end_keeps_new_pods_out() {
 }
 
 #[test]
-fn those_in_line_are_asked_again_when_the_owner_changes_its_mind() {
+fn queued_pods_are_checked_again_when_the_owner_changes_its_policy() {
     let mut world = World::with_nodes(5);
     world.corridor(CorridorBuilder::new("owner/c1", 100).achievable(0.0));
     let_in(&mut world, "owner", "guest");

@@ -1,4 +1,4 @@
-//! What the engine counts for whoever shows it.
+//! What the engine counts for metrics.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use model::Assignment;
 
 use super::World;
 use crate::testkit::{CorridorBuilder, PodBuilder, corridor};
-use crate::{Event, InVain, Queue, QueuedBy, Refusal, RefusalCause};
+use crate::{BindRefusal, BindRefusalCause, Event, FailedAttempts, Queue, QueuedBy};
 
 #[test]
 fn attempts_in_vain_are_counted_by_profile_and_tries_by_pod() {
@@ -15,12 +15,12 @@ fn attempts_in_vain_are_counted_by_profile_and_tries_by_pod() {
     world.see(PodBuilder::new("b").cpu_milli(9_000).profile("other").build());
     world.see(PodBuilder::new("c").build());
     world.bind_all();
-    let in_vain: Vec<_> = world.engine.tally().in_vain().collect();
-    let one = InVain { unschedulable: 1, failed: 0 };
-    assert_eq!(in_vain, [(&"corridor-scheduler".into(), one), (&"other".into(), one)]);
-    assert_eq!(world.engine.tally().preemptions_in_vain, 2);
-    let tries = world.engine.tries(&"uid-c".into()).unwrap();
-    assert_eq!((tries.count, tries.first), (1, Some(world.now)));
+    let failed_attempts: Vec<_> = world.engine.queue_metrics().failed_attempts().collect();
+    let one = FailedAttempts { unschedulable: 1, failed: 0 };
+    assert_eq!(failed_attempts, [(&"corridor-scheduler".into(), one), (&"other".into(), one)]);
+    assert_eq!(world.engine.queue_metrics().failed_preemptions, 2);
+    let attempts = world.engine.attempts(&"uid-c".into()).unwrap();
+    assert_eq!((attempts.count, attempts.first), (1, Some(world.now)));
 }
 
 #[test]
@@ -29,20 +29,20 @@ fn a_pod_whose_binding_is_refused_is_tried_a_second_time() {
     world.see(PodBuilder::new("a").build());
     let began = world.now;
     let bind = world.decide().remove(0);
-    let refusal = Refusal { cause: RefusalCause::Conflict, message: "conflict".into() };
+    let refusal = BindRefusal { cause: BindRefusalCause::Conflict, message: "conflict".into() };
     world.handle(Event::BindRefused { pod: bind.uid, refusal });
     world.pass(Duration::from_secs(1));
     world.bind_all();
-    let tries = world.engine.tries(&"uid-a".into()).unwrap();
-    assert_eq!((tries.count, tries.first), (2, Some(began)));
-    let tally = world.engine.tally();
-    assert_eq!(tally.queued(Queue::Active, QueuedBy::PodAdd), 1);
-    assert_eq!(tally.queued(Queue::Backoff, QueuedBy::AttemptFailure), 1);
-    assert_eq!(tally.queued(Queue::Active, QueuedBy::BackoffComplete), 1);
+    let attempts = world.engine.attempts(&"uid-a".into()).unwrap();
+    assert_eq!((attempts.count, attempts.first), (2, Some(began)));
+    let queue_metrics = world.engine.queue_metrics();
+    assert_eq!(queue_metrics.queued(Queue::Active, QueuedBy::PodAdd), 1);
+    assert_eq!(queue_metrics.queued(Queue::Backoff, QueuedBy::AttemptFailure), 1);
+    assert_eq!(queue_metrics.queued(Queue::Active, QueuedBy::BackoffComplete), 1);
 }
 
 #[test]
-fn a_census_says_who_waits_for_what_since_when() {
+fn a_summary_says_what_pods_wait_for_and_since_when() {
     let mut world = World::with_nodes(2);
     world.corridor(CorridorBuilder::new("c1", 100));
     world.see(PodBuilder::new("holder").needs("c1", Some(100)).build());
@@ -56,14 +56,14 @@ fn a_census_says_who_waits_for_what_since_when() {
     let began = world.now;
     world.bind_all();
     world.pass(Duration::from_secs(5));
-    let census = world.engine.census();
+    let summary = world.engine.pending_summary();
     let plugins: Vec<_> =
-        census.by_plugin.iter().map(|((plugin, _), pods)| (plugin.as_str(), *pods)).collect();
+        summary.by_plugin.iter().map(|((plugin, _), pods)| (plugin.as_str(), *pods)).collect();
     assert_eq!(plugins, [("Corridor", 3), ("NodeResourcesFit", 1), ("SchedulingGates", 1)]);
-    let held: Vec<_> = census.held.iter().map(|((_, why), pods)| (why.as_str(), *pods)).collect();
+    let held: Vec<_> = summary.held.iter().map(|((_, why), pods)| (why.as_str(), *pods)).collect();
     assert_eq!(held, [("MoreThanFloor", 1), ("Short", 2)]);
-    assert_eq!(census.oldest["Short"], began);
-    let stranded: Vec<_> = census.stranded_cpu_milli.into_iter().collect();
+    assert_eq!(summary.oldest["Short"], began);
+    let stranded: Vec<_> = summary.stranded_cpu_milli.into_iter().collect();
     assert_eq!(stranded, [(corridor("c1"), 2_000)], "who lacks more, or asks too much, does not");
 }
 
@@ -73,11 +73,11 @@ fn another_reason_begins_another_wait() {
     world.see(PodBuilder::new("p").needs("c1", Some(10)).build());
     world.bind_all();
     world.pass(Duration::from_secs(5));
-    assert!(world.engine.census().oldest.contains_key("NotFound"));
+    assert!(world.engine.pending_summary().oldest.contains_key("NotFound"));
     world.corridor(CorridorBuilder::new("c1", 100).achievable(1.0));
     world.bind_all();
     world.held_reports();
-    let census = world.engine.census();
-    assert_eq!(census.oldest.get("BelowFloor"), Some(&world.now), "{census:?}");
-    assert_eq!(census.oldest.len(), 1);
+    let summary = world.engine.pending_summary();
+    assert_eq!(summary.oldest.get("BelowFloor"), Some(&world.now), "{summary:?}");
+    assert_eq!(summary.oldest.len(), 1);
 }

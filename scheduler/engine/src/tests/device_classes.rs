@@ -7,10 +7,10 @@ use crate::{Engine, Event};
 const PLAIN: &str = "0/1 nodes are available: 1 Insufficient example.com/gpu.";
 
 fn asks(name: &str, resource: &str) -> model::Pod {
-    let ask = |shape: &mut model::Shape| {
-        shape.requests.asked.scalar.insert(resource.into(), 1);
+    let ask = |scheduling: &mut model::SchedulingSpec| {
+        scheduling.requests.asked.scalar.insert(resource.into(), 1);
     };
-    PodBuilder::new(name).shaped(ask).build()
+    PodBuilder::new(name).scheduling(ask).build()
 }
 
 fn class(name: &str, resource: Option<&str>) -> Event {

@@ -1,4 +1,4 @@
-//! Random histories in which Pods are sent away for others: nobody is deleted in vain, and no nomination outlives its
+//! Random histories with preemptions: no victim is deleted in vain, and no nomination outlives its
 //! use.
 
 use std::ops::Range;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::properties::{History, Step};
 use crate::record::Record;
-use crate::{Engine, Event, Eviction, EvictionStep, Held};
+use crate::{Engine, Event, Eviction, EvictionStep, Unschedulable};
 
 /// Steps that were handed out and have not ended, and victims that are leaving.
 #[derive(Default)]
@@ -19,7 +19,7 @@ pub(super) struct Evictions {
 }
 
 impl History {
-    /// A step is handed out. Whoever is deleted is deleted for a Pod that can start then.
+    /// A step is handed out. A victim is deleted only for a Pod that can start then.
     pub(super) fn evicts(&mut self, eviction: Eviction) {
         if eviction.step == EvictionStep::Delete {
             let preemptor = self.world.engine.pods.get(&eviction.preemptor_uid);
@@ -62,10 +62,12 @@ impl History {
     /// The watch shows that the victim is going.
     fn leaves(&mut self, victim: &PodUid, step: EvictionStep) {
         let Some(record) = self.world.engine.pods.get(victim) else { return };
-        let Some(holding) = record.holding.as_ref().filter(|_| step == EvictionStep::Delete) else {
+        let Some(reservation) =
+            record.reservation.as_ref().filter(|_| step == EvictionStep::Delete)
+        else {
             return;
         };
-        let assignment = Assignment::Bound { node: holding.node.clone(), grant: None };
+        let assignment = Assignment::Bound { node: reservation.node.clone(), grant: None };
         let deletion = Deletion::TerminatingByPreemption;
         let pod = Pod { assignment, deletion, ..Pod::clone(&record.pod) };
         self.world.see(pod);
@@ -78,16 +80,16 @@ impl History {
     }
 
     /// The condition was written, and the watch shows it.
-    pub(super) fn written(&mut self, held: Held) {
-        let known = self.world.engine.pods.get(&held.uid).filter(|it| it.stage.is_waiting());
+    pub(super) fn written(&mut self, report: Unschedulable) {
+        let known = self.world.engine.pods.get(&report.uid).filter(|it| it.stage.is_waiting());
         if let Some(record) = known {
-            let nominated_node = held.nominated_node;
+            let nominated_node = report.nominated_node;
             let pod = Pod { nominated_node, ..Pod::clone(&record.pod) };
             if pod.assignment == Assignment::Waiting {
                 self.world.see(pod);
             }
         }
-        self.world.handle(Event::ReportWritten(held.uid));
+        self.world.handle(Event::ReportWritten(report.uid));
     }
 
     /// The calls of the former term have ended, one way or the other.
@@ -103,7 +105,7 @@ impl History {
             return Some("it is not nominated".to_owned());
         };
         let mut copy = Engine::restore(self.world.engine.snapshot());
-        let priority = record.pod.spec.shape.priority;
+        let priority = record.pod.spec.scheduling.priority;
         let on_node = self.world.engine.cluster.pods_on(&nomination.place.node);
         for other in on_node.filter(|other| other.priority < priority) {
             let is_going = other.deletion == Deletion::TerminatingByPreemption;
@@ -125,14 +127,14 @@ impl History {
         for record in self.world.engine.pods.values() {
             let Some(nomination) = &record.nominated else { continue };
             // One that was read from the Pod is judged when the Pod is tried.
-            if record.stage.is_waiting() && nomination.is_held {
+            if record.stage.is_waiting() && nomination.is_reserved {
                 let why = self.why_not(record);
                 assert_eq!(why, None, "{} is nominated in vain", record.pod.key);
             }
         }
     }
 
-    /// When all victims have gone, whoever was nominated has started or does not count on it any more, and the API
+    /// When all victims have gone, a nominated Pod has started or does not count on it any more, and the API
     /// server knows.
     pub(super) fn no_nomination_is_left(&self) {
         for record in self.world.engine.pods.values().filter(|it| it.stage.is_waiting()) {
@@ -181,7 +183,7 @@ fn crowded(steps: Range<usize>) -> impl Strategy<Value = Vec<Step>> {
 
 proptest! {
     #[test]
-    fn nobody_is_deleted_in_vain_and_no_nomination_outlives_its_use(
+    fn no_victim_is_deleted_in_vain_and_no_nomination_outlives_its_use(
         steps in crowded(20..120)
     ) {
         History::run(&steps);

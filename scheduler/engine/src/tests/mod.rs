@@ -1,13 +1,14 @@
 //! The engine as its driver sees it: events in, decisions out.
 
-mod aside;
+mod bandwidth_queue;
 mod binds;
+mod blocked;
 mod bundles;
-mod corridor_line;
+mod classes;
 mod counts;
 mod device_classes;
 mod evictions;
-mod kinds;
+mod kubelet_rejections;
 mod nodes;
 mod nominations;
 mod placing;
@@ -18,7 +19,6 @@ mod reasons;
 mod reports;
 mod snapshots;
 mod state;
-mod turned_away;
 mod uses;
 mod wakeups;
 mod when;
@@ -28,7 +28,10 @@ use std::time::Duration;
 use model::{Instant, ObjectKey, ObjectKind, Pod, PodUid};
 
 use crate::testkit::{CorridorBuilder, NodeBuilder, key};
-use crate::{Bind, Engine, EngineConfig, Event, Kind, Poll, Refusal, RefusalCause, Report, Work};
+use crate::{
+    Bind, BindRefusal, BindRefusalCause, Engine, EngineConfig, Event, Poll, Report, WatchedKind,
+    Work,
+};
 
 /// As a journal has it.
 pub(super) fn json<T: serde::Serialize>(value: &T) -> String {
@@ -37,7 +40,7 @@ pub(super) fn json<T: serde::Serialize>(value: &T) -> String {
 
 /// The API server refuses the Pod's Binding.
 pub(super) fn refused(pod: PodUid) -> Event {
-    let refusal = Refusal { cause: RefusalCause::ApiServer, message: "no".into() };
+    let refusal = BindRefusal { cause: BindRefusalCause::ApiServer, message: "no".into() };
     Event::BindRefused { pod, refusal }
 }
 
@@ -61,7 +64,7 @@ impl World {
         for kind in ObjectKind::ALL {
             world.handle(Event::BackendSeen { kind, age: Duration::ZERO });
         }
-        for kind in Kind::ALL {
+        for kind in WatchedKind::ALL {
             world.handle(Event::Synced(kind));
         }
         world
@@ -140,7 +143,7 @@ impl World {
     pub fn held_reports(&mut self) -> Vec<(ObjectKey, String)> {
         let mut held = Vec::new();
         while let Some(report) = self.poll_report() {
-            if let Report::Held(report) = report {
+            if let Report::Unschedulable(report) = report {
                 self.handle(Event::ReportWritten(report.uid));
                 held.push((report.pod, report.message.to_string()));
             }

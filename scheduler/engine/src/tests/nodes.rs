@@ -4,7 +4,7 @@ use model::{Assignment, Effect, ObjectKind, Taint};
 
 use super::World;
 use crate::testkit::{NodeBuilder, PodBuilder};
-use crate::{Event, Kind};
+use crate::{Event, WatchedKind};
 
 #[test]
 fn a_pod_that_fits_nowhere_says_why_and_is_bound_when_a_node_comes() {
@@ -73,7 +73,7 @@ fn nothing_is_decided_before_every_kind_is_synced() {
     world.engine = crate::Engine::new(crate::EngineConfig::default());
     world.handle(Event::NodeSeen(NodeBuilder::new("n").build()));
     world.see(PodBuilder::new("p").build());
-    let (absent, synced) = (Kind::Objects(ObjectKind::Corridor), Kind::ALL);
+    let (absent, synced) = (WatchedKind::Objects(ObjectKind::Corridor), WatchedKind::ALL);
     for kind in synced.into_iter().filter(|kind| *kind != absent) {
         world.handle(Event::Synced(kind));
         assert!(world.decide().is_empty());

@@ -8,7 +8,7 @@ use super::World;
 use super::preemption::bound;
 use crate::nomination::VICTIMS_LATE_MAX;
 use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder, key};
-use crate::{Event, Eviction, EvictionStep, Refusal, RefusalCause};
+use crate::{BindRefusal, BindRefusalCause, Event, Eviction, EvictionStep};
 
 /// One Node of 4 CPUs, full of two Pods of priority 1, and a corridor of 100 Gbps that is free.
 fn full() -> World {
@@ -227,7 +227,7 @@ fn a_victim_that_another_needs_goes_though_the_first_does_not_need_it_any_more()
 }
 
 #[test]
-fn a_new_leader_holds_what_the_former_one_promised_or_takes_the_promise_back() {
+fn a_new_leader_keeps_the_former_nominations_or_withdraws_them() {
     for phase in [Phase::Ready, Phase::Degraded] {
         let mut world = full();
         world.handle(Event::NodeSeen(NodeBuilder::new("small").cpu_milli(1000).build()));
@@ -256,7 +256,7 @@ fn a_new_leader_holds_what_the_former_one_promised_or_takes_the_promise_back() {
 }
 
 #[test]
-fn what_was_promised_is_held_again_when_the_binding_is_refused() {
+fn a_nomination_is_reserved_again_when_the_binding_is_refused() {
     let mut world = full();
     world.handle(Event::NodeSeen(NodeBuilder::new("small").cpu_milli(1000).build()));
     leaving(&mut world);
@@ -266,7 +266,7 @@ fn what_was_promised_is_held_again_when_the_binding_is_refused() {
     let binds = world.decide();
     assert_eq!(binds.len(), 1);
     world.see(wanting("q", 10).build());
-    let refusal = Refusal { cause: RefusalCause::Conflict, message: "conflict".into() };
+    let refusal = BindRefusal { cause: BindRefusalCause::Conflict, message: "conflict".into() };
     world.handle(Event::BindRefused { pod: binds[0].uid.clone(), refusal });
     assert!(world.bind_all().is_empty(), "nobody overtakes it meanwhile");
     world.pass(Duration::from_secs(2));
@@ -297,7 +297,7 @@ fn a_deletion_is_asked_for_again_each_time_and_given_up_at_last() {
 }
 
 #[test]
-fn a_new_leader_carries_on_with_those_who_were_told_to_go_and_tells_the_others_that_they_stay() {
+fn a_new_leader_carries_on_with_announced_victims_and_withdraws_the_other_announcements() {
     let mut world = full();
     for name in ["c", "d"] {
         world.see(bound(name, "n1", 1).announced().build());
@@ -318,7 +318,7 @@ fn a_new_leader_carries_on_with_those_who_were_told_to_go_and_tells_the_others_t
 }
 
 #[test]
-fn nobody_goes_for_one_who_is_not_more_important() {
+fn no_victim_goes_for_a_pod_that_is_not_more_important() {
     let mut world = full();
     let announced = announced(&mut world);
     world.see(bound("a", "n0", 1000).build());

@@ -1,4 +1,4 @@
-//! Making room for the more important: promises, victims, two steps.
+//! Preemption: nominations, victims, the two steps of an eviction.
 
 use std::time::Duration;
 
@@ -29,20 +29,20 @@ fn urgent() -> PodBuilder {
 }
 
 impl World {
-    /// Evictions, and what the condition of a held Pod says of its promise.
+    /// Evictions, and what the condition of a waiting Pod says of its nomination.
     pub(super) fn steps(&mut self) -> (Vec<Eviction>, Vec<(ObjectKey, Option<String>)>) {
-        let (mut evictions, mut promises) = (Vec::new(), Vec::new());
+        let (mut evictions, mut nominations) = (Vec::new(), Vec::new());
         while let Some(report) = self.engine.poll_report() {
             match report {
                 Report::Evict(eviction) => evictions.push(eviction),
-                Report::Held(held) => {
-                    self.handle(Event::ReportWritten(held.uid));
-                    promises.push((held.pod, held.nominated_node.map(|node| node.to_string())));
+                Report::Unschedulable(it) => {
+                    self.handle(Event::ReportWritten(it.uid));
+                    nominations.push((it.pod, it.nominated_node.map(|node| node.to_string())));
                 }
                 Report::Used(_) | Report::Scheduled { .. } => {}
             }
         }
-        (evictions, promises)
+        (evictions, nominations)
     }
 
     pub(super) fn one_eviction(&mut self) -> Eviction {
@@ -62,8 +62,8 @@ fn the_least_loss_is_announced_then_deleted_and_its_place_goes_to_the_preemptor(
     let mut world = full();
     world.see(urgent().build());
     assert!(world.bind_all().is_empty());
-    let (evictions, promises) = world.steps();
-    assert_eq!(promises, [(key("urgent"), Some("n0".to_owned()))]);
+    let (evictions, nominations) = world.steps();
+    assert_eq!(nominations, [(key("urgent"), Some("n0".to_owned()))]);
     let [announced] = evictions.as_slice() else { panic!("{evictions:?}") };
     assert_eq!(announced.step, EvictionStep::Announce);
     assert_eq!(announced.node, "n0".into());
@@ -100,12 +100,13 @@ fn a_victim_stays_when_its_place_is_no_longer_needed() {
 #[test]
 fn who_may_not_preempt_does_not() {
     let mut world = full();
-    let never = urgent().shaped(|shape| shape.preemption_policy = PreemptionPolicy::Never);
+    let never =
+        urgent().scheduling(|scheduling| scheduling.preemption_policy = PreemptionPolicy::Never);
     world.see(never.build());
     world.bind_all();
-    let (evictions, promises) = world.steps();
+    let (evictions, nominations) = world.steps();
     assert!(evictions.is_empty());
-    assert_eq!(promises, [(key("urgent"), None)]);
+    assert_eq!(nominations, [(key("urgent"), None)]);
     let told = world.message("urgent");
     let never = "2 Insufficient cpu. no new claims to deallocate, preemption: not eligible due to \
                  preemptionPolicy=Never.";
@@ -115,7 +116,7 @@ fn who_may_not_preempt_does_not() {
 }
 
 #[test]
-fn a_promise_is_kept_from_lesser_pods_and_withdrawn_when_the_victim_cannot_go() {
+fn a_nomination_is_kept_from_lesser_pods_and_withdrawn_when_the_victim_cannot_go() {
     let mut world = full();
     world.see(urgent().build());
     world.bind_all();
@@ -135,7 +136,7 @@ fn a_promise_is_kept_from_lesser_pods_and_withdrawn_when_the_victim_cannot_go() 
 }
 
 #[test]
-fn the_promise_of_a_lesser_pod_gives_way() {
+fn the_nomination_of_a_lesser_pod_gives_way() {
     let mut world = World::with_nodes(1);
     world.see(bound("low", "n0", 0).cpu_milli(4000).build());
     world.see(PodBuilder::new("middle").cpu_milli(4000).priority(5).build());
@@ -143,9 +144,10 @@ fn the_promise_of_a_lesser_pod_gives_way() {
     world.one_eviction();
     world.see(PodBuilder::new("high").cpu_milli(4000).priority(9).build());
     world.bind_all();
-    let (evictions, promises) = world.steps();
+    let (evictions, nominations) = world.steps();
     assert!(evictions.is_empty(), "its victim is on its way already");
-    let of = |name: &str| promises.iter().find(|(pod, _)| *pod == key(name)).map(|(_, node)| node);
+    let of =
+        |name: &str| nominations.iter().find(|(pod, _)| *pod == key(name)).map(|(_, node)| node);
     assert_eq!(of("high"), Some(&Some("n0".to_owned())));
     assert_eq!(of("middle"), Some(&None));
 }
@@ -168,7 +170,7 @@ fn a_budget_chooses_other_victims() {
 }
 
 #[test]
-fn promises_of_other_schedulers_count_until_they_age() {
+fn nominations_of_other_schedulers_count_until_they_age() {
     let mut world = World::with_nodes(1);
     let foreign = |node: &str| {
         let pod = PodBuilder::new("foreign").cpu_milli(3000).priority(1).nominated(node);
@@ -194,7 +196,7 @@ fn promises_of_other_schedulers_count_until_they_age() {
 }
 
 #[test]
-fn a_restarted_scheduler_keeps_its_promises() {
+fn a_restarted_scheduler_keeps_its_nominations() {
     let mut world = full();
     world.end("a");
     world.see(urgent().nominated("n0").build());
@@ -203,14 +205,14 @@ fn a_restarted_scheduler_keeps_its_promises() {
 }
 
 #[test]
-fn a_pod_that_is_promised_a_node_that_is_gone_looks_elsewhere() {
+fn a_pod_that_is_nominated_for_a_node_that_is_gone_looks_elsewhere() {
     let mut world = World::with_nodes(1);
     world.see(urgent().nominated("gone").build());
     assert_eq!(world.bind_all(), ["urgent"]);
 }
 
 #[test]
-fn a_rebuilt_engine_knows_the_same_cluster_and_the_same_promises() {
+fn a_rebuilt_engine_knows_the_same_cluster_and_the_same_nominations() {
     let mut world = full();
     world.see(urgent().build());
     world.see(PodBuilder::new("poison").cpu_milli(9000).build());
@@ -222,7 +224,7 @@ fn a_rebuilt_engine_knows_the_same_cluster_and_the_same_promises() {
     assert_eq!(world.engine.recover().unwrap().as_str(), "uid-poison");
     assert_eq!(world.engine.cluster, before);
     assert!(world.bind_all().is_empty());
-    assert!(world.message("poison").contains("has set it aside"), "{}", world.message("poison"));
+    assert!(world.message("poison").contains("has set it blocked"), "{}", world.message("poison"));
     assert_eq!(world.engine.stats().quarantined, 1);
     world.pass(Duration::from_secs(20));
     world.step_done(&announced);
@@ -234,7 +236,7 @@ fn a_rebuilt_engine_knows_the_same_cluster_and_the_same_promises() {
 }
 
 #[test]
-fn a_new_leader_keeps_the_promises_of_the_former_one() {
+fn a_new_leader_keeps_the_nominations_of_the_former_one() {
     let mut world = full();
     world.see(urgent().build());
     // The former leader promised n0, and its victim is on its way; we only watch.
@@ -242,9 +244,9 @@ fn a_new_leader_keeps_the_promises_of_the_former_one() {
     world.see(bound("a", "n0", 1).deletion(Deletion::TerminatingByPreemption).build());
     world.handle(Event::TermBegan);
     assert!(world.bind_all().is_empty());
-    let (evictions, promises) = world.steps();
+    let (evictions, nominations) = world.steps();
     assert!(evictions.is_empty(), "nobody else has to go: {evictions:?}");
-    assert!(promises.iter().all(|(_, node)| node.as_deref() == Some("n0")), "{promises:?}");
+    assert!(nominations.iter().all(|(_, node)| node.as_deref() == Some("n0")), "{nominations:?}");
     world.see(PodBuilder::new("lesser").cpu_milli(2000).build());
     world.pass(Duration::from_secs(20));
     world.end("a");

@@ -1,7 +1,7 @@
 //! Several profiles in one engine, and settings that change while it runs.
 
 use model::FailurePolicy;
-use oracle::Plugin;
+use rules::Plugin;
 
 use super::World;
 use crate::testkit::{CorridorBuilder, PodBuilder};

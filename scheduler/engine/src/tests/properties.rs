@@ -1,4 +1,4 @@
-//! Random histories: nothing is ever over its limit, nobody who fits is left waiting, and the
+//! Random histories: nothing is ever over its limit, no Pod that fits is left waiting, and the
 //! same history gives the same decisions.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use super::evictions::Evictions;
 use super::{World, refused};
 use crate::record::Stage;
 use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder, bundle, corridor, key};
-use crate::{Bind, Event, Held, Report};
+use crate::{Bind, Event, Report, Unschedulable};
 
 #[derive(Clone, Debug)]
 pub(super) enum Step {
@@ -102,7 +102,7 @@ pub(super) struct History {
     /// How often each Pod was deleted: its successor has another UID.
     deleted: BTreeMap<u8, u32>,
     open: Vec<Bind>,
-    open_reports: Vec<Held>,
+    open_reports: Vec<Unschedulable>,
     pub(super) evictions: Evictions,
     decided: Vec<(String, String)>,
 }
@@ -132,7 +132,7 @@ impl History {
         }
         history.settle();
         history.no_nomination_is_left();
-        history.nobody_who_fits_is_left_waiting();
+        history.no_pod_that_fits_is_left_waiting();
         history.every_pod_is_counted_once();
         history.nothing_is_left_of_pods_that_are_gone();
         history.decided
@@ -219,11 +219,11 @@ impl History {
             if self.open_reports.is_empty() {
                 return;
             }
-            let held = self.open_reports.remove(0);
+            let it = self.open_reports.remove(0);
             match outcome {
-                0 => self.world.handle(Event::ReportLost(held.uid)),
-                1 => self.open_reports.push(held),
-                _ => self.written(held),
+                0 => self.world.handle(Event::ReportLost(it.uid)),
+                1 => self.open_reports.push(it),
+                _ => self.written(it),
             }
         }
     }
@@ -231,10 +231,10 @@ impl History {
     pub(super) fn take_reports(&mut self) {
         while let Some(report) = self.world.poll_report() {
             match report {
-                Report::Held(held) => {
-                    let open = self.open.iter().any(|open| open.uid == held.uid);
-                    assert!(!open, "{} is told that it waits while it is being bound", held.pod);
-                    self.open_reports.push(held);
+                Report::Unschedulable(it) => {
+                    let open = self.open.iter().any(|open| open.uid == it.uid);
+                    assert!(!open, "{} is told that it waits while it is being bound", it.pod);
+                    self.open_reports.push(it);
                 }
                 Report::Evict(eviction) => self.evicts(eviction),
                 Report::Used(_) | Report::Scheduled { .. } => {}
@@ -266,7 +266,7 @@ impl History {
             self.decided.push((bind.pod.to_string(), bind.node.to_string()));
             let open = self.open.iter().any(|open| open.uid == bind.uid);
             assert!(!open, "{} was decided while its Binding is open", bind.pod);
-            let told = self.open_reports.iter().any(|held| held.uid == bind.uid);
+            let told = self.open_reports.iter().any(|it| it.uid == bind.uid);
             assert!(!told, "{} was decided while a report on it is open", bind.pod);
         }
         self.open.extend(binds);
@@ -278,7 +278,7 @@ impl History {
             match outcome {
                 0 => self.world.handle(refused(bind.uid)),
                 1 => {
-                    self.world.handle(Event::BindUnknown(bind.uid.clone()));
+                    self.world.handle(Event::BindUnclear(bind.uid.clone()));
                     self.open.push(bind);
                 }
                 _ => self.world.handle(Event::BindDone(bind.uid)),
@@ -308,10 +308,10 @@ impl History {
         let mut cpu: BTreeMap<String, i64> = BTreeMap::new();
         let mut gbps: BTreeMap<String, Amount> = BTreeMap::new();
         for record in engine.pods.values() {
-            let Some(holding) = &record.holding else { continue };
-            *cpu.entry(holding.node.to_string()).or_default() +=
-                record.pod.spec.shape.requests.held.cpu_milli;
-            for granted in &holding.granted {
+            let Some(reservation) = &record.reservation else { continue };
+            *cpu.entry(reservation.node.to_string()).or_default() +=
+                record.pod.spec.scheduling.requests.effective.cpu_milli;
+            for granted in &reservation.granted {
                 let sum = gbps.entry(granted.uid.to_string()).or_default();
                 *sum = sum.saturating_add(granted.amount);
             }
@@ -319,7 +319,7 @@ impl History {
         for (node, used) in &cpu {
             let name = node.as_str().into();
             let on_node = engine.cluster.pods_on(&name);
-            let counted: i64 = on_node.map(|pod| pod.requests.held.cpu_milli).sum();
+            let counted: i64 = on_node.map(|pod| pod.requests.effective.cpu_milli).sum();
             assert_eq!(counted, *used, "what the Pods on {node} hold");
         }
         for (object, used) in &gbps {
@@ -337,14 +337,14 @@ impl History {
             self.world.handle(Event::PodGone(pod));
         }
         let engine = &self.world.engine;
-        assert_eq!(engine.objects.with_lines(), [], "lines in which nobody stands");
+        assert_eq!(engine.objects.with_queues(), [], "lines in which nobody stands");
         assert_eq!(engine.stats().active, 0);
         assert!(engine.ledger.is_empty(), "{:?}", engine.ledger);
         assert!(engine.cluster.pods().is_empty(), "{:?}", engine.cluster.pods());
         assert_eq!(engine.stats().woken_by_sweep, 0, "every wake-up has its event");
     }
 
-    fn nobody_who_fits_is_left_waiting(&self) {
+    fn no_pod_that_fits_is_left_waiting(&self) {
         let engine = &self.world.engine;
         for record in engine.pods.values().filter(|record| record.stage.is_waiting()) {
             let explanation = engine.explain(&record.pod.key).unwrap();
@@ -364,26 +364,26 @@ impl History {
         let engine = &self.world.engine;
         let mut stats = engine.stats();
         let total: usize = [
-            Stage::Resting,
+            Stage::Gated,
             Stage::Finished,
             Stage::Active,
             Stage::Backoff,
             Stage::Parked,
-            Stage::InLine(Box::new(object(0))),
-            Stage::Held,
-            Stage::Aside(Box::new(object(0))),
-            Stage::Binding { outcome_unclear: false },
+            Stage::InQueue(Box::new(object(0))),
+            Stage::OnHold,
+            Stage::Blocked(Box::new(object(0))),
+            Stage::Binding { is_unclear: false },
             Stage::Bound,
         ]
         .iter()
         .map(|stage| *stats.of_stage(stage))
         .sum();
         assert_eq!(total, engine.pods.len());
-        let in_lines: usize = (0..4)
-            .filter_map(|number| engine.objects.line(&object(number)))
-            .map(crate::line::Line::len)
+        let in_queues: usize = (0..4)
+            .filter_map(|number| engine.objects.queue(&object(number)))
+            .map(crate::queue::BandwidthQueue::len)
             .sum();
-        assert_eq!(in_lines, stats.in_line);
+        assert_eq!(in_queues, stats.in_queue);
     }
 }
 

@@ -92,7 +92,7 @@ fn every_object_that_stands_in_the_way_is_named_and_told_anew() {
     let first = told(&mut world);
     let both = "corridor team-a/c1 (Failed): needs 40 Gbps, 0 of 100 Gbps free, short by 40 Gbps, AttestationFailed: revoked, memory bundle team-a/b1 not found.";
     assert_eq!(first, [format!("0/5 nodes are available: {both}")]);
-    // It waits in the line of the Corridor; the other object changes.
+    // It waits in the queue of the Corridor; the other object changes.
     let pending = CorridorBuilder::bundle("b1", 50).phase(Phase::Pending).achievable(0.0);
     world.corridor(pending.not_ready("BackendNotConfigured", "memqosd is not configured"));
     let anew = told(&mut world);

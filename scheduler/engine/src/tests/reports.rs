@@ -57,7 +57,7 @@ fn a_restarted_scheduler_does_not_repeat_what_the_pod_already_says() {
 }
 
 #[test]
-fn corrd_falling_silent_is_told_to_those_who_wait() {
+fn corrd_falling_silent_is_reported_on_waiting_pods() {
     let mut world = World::with_nodes(1);
     world.corridor(CorridorBuilder::new("c1", 100));
     world.see(PodBuilder::new("holder").needs("c1", Some(100)).build());
@@ -101,7 +101,7 @@ fn held_and_bound_pods_are_told_in_turn() {
     world.bind_all();
     let mut kinds = Vec::new();
     while let Some(report) = world.engine.poll_report() {
-        kinds.push(matches!(report, Report::Held(_)));
+        kinds.push(matches!(report, Report::Unschedulable(_)));
     }
     assert_eq!(kinds, [false, true, false, true, false, true]);
 }
@@ -112,14 +112,14 @@ fn a_pod_is_not_decided_while_a_report_on_it_is_being_written() {
     world.corridor(CorridorBuilder::new("c1", 100).achievable(0.0));
     world.see(PodBuilder::new("p").needs("c1", Some(10)).build());
     world.bind_all();
-    let Some(Report::Held(held)) = world.engine.poll_report() else { panic!("no report") };
+    let Some(Report::Unschedulable(it)) = world.engine.poll_report() else { panic!("no report") };
     world.corridor(CorridorBuilder::new("c1", 100));
     assert!(world.decide().is_empty(), "its version is about to change");
     let mut written = PodBuilder::new("p").needs("c1", Some(10)).build();
     written.resource_version = "9".into();
-    written.condition_message = Some(held.message);
+    written.condition_message = Some(it.message);
     world.see(written);
-    world.handle(Event::ReportWritten(held.uid));
+    world.handle(Event::ReportWritten(it.uid));
     assert_eq!(world.decide()[0].resource_version.as_deref(), Some("9"));
 }
 
@@ -130,10 +130,10 @@ fn one_report_at_a_time_and_the_latest_is_not_forgotten() {
     world.corridor(phase(Phase::Degraded));
     world.see(PodBuilder::new("p").needs("c1", Some(10)).build());
     world.bind_all();
-    let Some(Report::Held(held)) = world.engine.poll_report() else { panic!("no report") };
+    let Some(Report::Unschedulable(it)) = world.engine.poll_report() else { panic!("no report") };
     world.corridor(phase(Phase::Failed));
     assert_eq!(world.engine.poll_report(), None);
-    world.handle(Event::ReportWritten(held.uid));
+    world.handle(Event::ReportWritten(it.uid));
     let late = world.held_reports();
     assert!(late[0].1.contains("(Failed)"), "{late:?}");
 }

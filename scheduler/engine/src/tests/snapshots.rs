@@ -116,7 +116,7 @@ fn rich() -> World {
 fn tell_all(world: &mut World) {
     while let Some(report) = world.poll_report() {
         match report {
-            Report::Held(held) => world.handle(Event::ReportWritten(held.uid)),
+            Report::Unschedulable(it) => world.handle(Event::ReportWritten(it.uid)),
             Report::Evict(eviction) => {
                 let (victim, step) = (eviction.uid.clone(), eviction.step);
                 world.handle(Event::EvictionStepDone { victim: victim.clone(), step });
@@ -195,8 +195,9 @@ fn full_after(past: impl FnOnce(&mut World)) -> World {
         world.handle(Event::NodeSeen(zoned(number)));
         world.see(bound(&format!("low{number}"), number).cpu_milli(3000).build());
     }
-    // Means nobody who comes, but keeps their label from being left out.
-    let reader = bound("reader", 0).shaped(|it| it.pod_affinity.required.push(web_of("team-b")));
+    // Matches no later Pod, but keeps their label from being left out.
+    let reader =
+        bound("reader", 0).scheduling(|it| it.pod_affinity.required.push(web_of("team-b")));
     world.see(reader.build());
     past(&mut world);
     world.gets_a_twin();
@@ -209,10 +210,10 @@ fn zoned(number: usize) -> model::ClusterNode {
 }
 
 #[test]
-fn a_term_whose_last_carrier_is_gone_does_not_bear_on_who_is_sent_away() {
+fn a_term_whose_last_carrier_is_gone_does_not_bear_on_the_victims() {
     let mut world = full_after(|world| {
         let lonely = bound("lonely", 0);
-        let lonely = lonely.shaped(|it| it.pod_affinity.anti_required.push(web_of("team-a")));
+        let lonely = lonely.scheduling(|it| it.pod_affinity.anti_required.push(web_of("team-a")));
         world.see(lonely.build());
         world.end("lonely");
     });
@@ -227,9 +228,9 @@ fn a_term_whose_last_carrier_is_gone_does_not_bear_on_who_is_sent_away() {
 }
 
 #[test]
-fn a_preference_whose_last_carrier_is_gone_does_not_bear_on_who_is_chosen() {
+fn a_preference_whose_last_carrier_is_gone_does_not_bear_on_the_choice() {
     let mut world = full_after(|world| {
-        let shy = bound("shy", 0).shaped(|it| {
+        let shy = bound("shy", 0).scheduling(|it| {
             let term = WeightedPodAffinityTerm { weight: 10, term: web_of("team-a") };
             it.pod_affinity.anti_preferred.push(term);
         });
@@ -247,7 +248,7 @@ fn a_preference_whose_last_carrier_is_gone_does_not_bear_on_who_is_chosen() {
 }
 
 #[test]
-fn a_taint_that_is_gone_does_not_bear_on_who_is_chosen() {
+fn a_taint_that_is_gone_does_not_bear_on_the_choice() {
     let mut world = full_after(|world| {
         let taint = Taint { key: "k".into(), value: "v".into(), effect: Effect::PreferNoSchedule };
         let mut tainted = zoned(7);
@@ -267,10 +268,10 @@ fn a_taint_that_is_gone_does_not_bear_on_who_is_chosen() {
 }
 
 #[test]
-fn a_label_that_was_read_before_anybody_waited_joins_nobody_later() {
+fn a_label_that_was_read_before_a_pod_waited_joins_no_class_later() {
     let mut world = World::with_nodes(1);
     let reader = bound("reader", 0).cpu_milli(4000);
-    let reader = reader.shaped(|it| it.pod_affinity.anti_required.push(web_of("team-b")));
+    let reader = reader.scheduling(|it| it.pod_affinity.anti_required.push(web_of("team-b")));
     world.see(reader.build());
     world.see(PodBuilder::new("plain").cpu_milli(4000).build());
     world.see(PodBuilder::new("web").cpu_milli(4000).label("app", "web").build());

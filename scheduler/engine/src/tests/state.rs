@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::World;
 use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder};
-use crate::{Event, Explanation, Refusal, RefusalCause, Work};
+use crate::{BindRefusal, BindRefusalCause, Event, Explanation, Work};
 
 const EVERYTHING: Work = Work { attempts_max: 1, nodes_max: usize::MAX };
 
@@ -37,9 +37,9 @@ fn events(pieces: &[(u8, i64, u8, bool)]) -> Vec<Event> {
     for (index, (node, cpu, app, avoids)) in pieces.iter().enumerate() {
         let node = format!("n{node}").as_str().into();
         let pod = PodBuilder::new(&format!("p{index}")).cpu_milli(cpu * 100);
-        let pod = pod.label("app", &format!("a{app}")).shaped(|shape| {
+        let pod = pod.label("app", &format!("a{app}")).scheduling(|scheduling| {
             if *avoids {
-                shape.pod_affinity.anti_required.push(term(*app));
+                scheduling.pod_affinity.anti_required.push(term(*app));
             }
         });
         let pod = pod.assigned(Assignment::Bound { node, grant: None });
@@ -58,9 +58,12 @@ fn ask(world: &World) -> Vec<Explanation> {
     let asks = [
         PodBuilder::new("plain").label("app", "a0"),
         PodBuilder::new("urgent").cpu_milli(3500).priority(9),
-        PodBuilder::new("away").shaped(|shape| shape.pod_affinity.anti_required.push(term(1))),
-        PodBuilder::new("near").shaped(|shape| shape.pod_affinity.required.push(term(2))),
-        PodBuilder::new("port").shaped(|shape| shape.host_ports.extend(HostPort::new("", "", 80))),
+        PodBuilder::new("away")
+            .scheduling(|scheduling| scheduling.pod_affinity.anti_required.push(term(1))),
+        PodBuilder::new("near")
+            .scheduling(|scheduling| scheduling.pod_affinity.required.push(term(2))),
+        PodBuilder::new("port")
+            .scheduling(|scheduling| scheduling.host_ports.extend(HostPort::new("", "", 80))),
         PodBuilder::new("light").needs("c1", Some(60)),
     ];
     let what_if = |pod: PodBuilder| world.engine.what_if(&pod.build().spec, EVERYTHING);
@@ -108,7 +111,7 @@ proptest! {
             world.see(pod.build());
         }
         for bind in world.decide() {
-            let refusal = Refusal { cause: RefusalCause::Conflict, message: "conflict".to_owned() };
+            let refusal = BindRefusal { cause: BindRefusalCause::Conflict, message: "conflict".to_owned() };
             world.handle(Event::BindRefused { pod: bind.uid, refusal });
         }
         for name in ["first", "second", "third"] {

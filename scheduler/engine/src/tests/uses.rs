@@ -4,7 +4,7 @@ use model::{Instant, ObjectKind, Phase};
 
 use super::World;
 use crate::testkit::{CorridorBuilder, PodBuilder, corridor};
-use crate::{Engine, EngineConfig, Event, Facts, Kind, Report};
+use crate::{Engine, EngineConfig, Event, Facts, Report, WatchedKind};
 
 impl World {
     /// What has been told of the use of objects since the last look.
@@ -50,12 +50,12 @@ fn nothing_is_said_of_users_before_all_pods_are_known() {
         World { engine: Engine::new(EngineConfig::default()), now: Instant::START, twin: None };
     let releasing = CorridorBuilder::new("c1", 100).phase(Phase::Releasing).build();
     world.handle(Event::ObjectSeen(releasing));
-    let synced = |world: &mut World, kinds: &[Kind]| {
+    let synced = |world: &mut World, kinds: &[WatchedKind]| {
         for kind in kinds {
             world.handle(Event::Synced(*kind));
         }
     };
-    let (last, others) = Kind::ALL.split_last().unwrap();
+    let (last, others) = WatchedKind::ALL.split_last().unwrap();
     synced(&mut world, others);
     assert!(world.told().is_empty() && !world.engine.has_reports());
     synced(&mut world, &[*last]);
@@ -101,7 +101,7 @@ fn an_unused_releasing_object_is_drained_at_once() {
 }
 
 #[test]
-fn falling_below_what_is_reserved_is_told_and_evicts_nobody() {
+fn falling_below_what_is_reserved_is_reported_and_evicts_no_pod() {
     let mut world = World::with_nodes(1);
     world.corridor(CorridorBuilder::new("c1", 100));
     world.see(asks("a", 80).build());

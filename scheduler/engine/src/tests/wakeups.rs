@@ -1,4 +1,4 @@
-//! A Pod that fits nowhere is woken if and only if the oracle says that its rejection may have
+//! A Pod that fits nowhere is woken if and only if the plain rules say that its rejection may have
 //! changed: for random clusters, random Pods and random events.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use model::{
     Assignment, Effect, HostPort, LabelSelector, Labels, NodeName, Pod, PodAffinityTerm, PodUid,
-    Shape, Taint, Toleration, TolerationOperator, TopologySpreadConstraint, WhenUnsatisfiable,
+    Taint, Toleration, TolerationOperator, TopologySpreadConstraint, WhenUnsatisfiable,
 };
-use oracle::{Chances, Cluster, rejection_may_have_changed};
 use proptest::prelude::*;
+use rules::{Chances, Cluster, rejection_may_have_changed};
 
 use super::World;
 use crate::queue::ParkKey;
@@ -95,14 +95,14 @@ fn app(number: u8) -> Labels {
     [("app".into(), format!("a{number}").into())].into()
 }
 
-/// Whether Pods that ask for the same are of one kind, or each of its own.
+/// Whether Pods that ask for the same are of one class, or each of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kinds {
+enum Classes {
     Shared,
     Own,
 }
 
-fn pod(number: u8, generation: u32, wish: &Wish, kinds: Kinds) -> PodBuilder {
+fn pod(number: u8, generation: u32, wish: &Wish, classes: Classes) -> PodBuilder {
     let topology = if wish.zone { "zone" } else { "host" };
     let own = "team-a".into();
     let selector = LabelSelector::of_labels(&app(wish.term_app));
@@ -113,34 +113,34 @@ fn pod(number: u8, generation: u32, wish: &Wish, kinds: Kinds) -> PodBuilder {
     };
     let hard = WhenUnsatisfiable::DoNotSchedule;
     let pod = PodBuilder::new(&format!("p{number}")).uid(&format!("uid-p{number}-{generation}"));
-    let cpu = match kinds {
-        Kinds::Shared => (wish.cpu / 1600 + 1) * 1600,
-        Kinds::Own => wish.cpu,
+    let cpu = match classes {
+        Classes::Shared => (wish.cpu / 1600 + 1) * 1600,
+        Classes::Own => wish.cpu,
     };
     let pod = pod.cpu_milli(cpu).priority(wish.priority).label("app", &format!("a{}", wish.app));
-    // Nobody reads it.
+    // No selector reads it.
     let pod = pod.label("pod", &format!("{number}-{generation}"));
-    let pod = match kinds {
-        Kinds::Shared => pod,
+    let pod = match classes {
+        Classes::Shared => pod,
         // A few bytes more or less make no difference to any Node.
-        Kinds::Own => pod.shaped(|shape| {
+        Classes::Own => pod.scheduling(|spec| {
             let bytes = i64::from(number) + 100 * i64::from(generation);
-            shape.requests.asked.memory_bytes += bytes;
-            shape.requests.held.memory_bytes += bytes;
+            spec.requests.asked.memory_bytes += bytes;
+            spec.requests.effective.memory_bytes += bytes;
         }),
     };
-    pod.shaped(|shape| match wish.rule {
-        0 => shape.pod_affinity.required.push(term()),
-        1 | 7 => shape.pod_affinity.anti_required.push(term()),
-        2 => shape.topology_spread.push(TopologySpreadConstraint::new(
+    pod.scheduling(|spec| match wish.rule {
+        0 => spec.pod_affinity.required.push(term()),
+        1 | 7 => spec.pod_affinity.anti_required.push(term()),
+        2 => spec.topology_spread.push(TopologySpreadConstraint::new(
             topology,
             1,
             hard,
             LabelSelector::of_labels(&app(wish.app)),
         )),
-        3 => shape.host_ports.extend(HostPort::new("", "", 80)),
-        4 => drop(shape.node_selector.insert("zone".into(), format!("z{}", wish.term_app).into())),
-        5 => shape.tolerations.push(Toleration {
+        3 => spec.host_ports.extend(HostPort::new("", "", 80)),
+        4 => drop(spec.node_selector.insert("zone".into(), format!("z{}", wish.term_app).into())),
+        5 => spec.tolerations.push(Toleration {
             key: "k".into(),
             operator: TolerationOperator::Exists,
             value: "".into(),
@@ -153,13 +153,13 @@ fn pod(number: u8, generation: u32, wish: &Wish, kinds: Kinds) -> PodBuilder {
 struct History {
     world: World,
     generations: BTreeMap<u8, u32>,
-    kinds: Kinds,
+    classes: Classes,
 }
 
 impl History {
-    fn run(steps: &[Step], kinds: Kinds) -> usize {
+    fn run(steps: &[Step], classes: Classes) -> usize {
         let (world, generations) = (World::with_nodes(0), BTreeMap::new());
-        let (mut history, mut wakings) = (Self { world, generations, kinds }, 0);
+        let (mut history, mut wakings) = (Self { world, generations, classes }, 0);
         for (number, step) in steps.iter().enumerate() {
             if number == steps.len() / 2 {
                 history.world.gets_a_twin();
@@ -168,7 +168,7 @@ impl History {
             history.the_index_knows_all_that_is_parked();
         }
         history.settle();
-        history.nobody_who_fits_is_left_waiting();
+        history.no_pod_that_fits_is_left_waiting();
         history.world.twin_is_the_same();
         assert_eq!(history.world.engine.stats().woken_by_sweep, 0, "every wake-up has its event");
         wakings
@@ -176,16 +176,16 @@ impl History {
 
     fn the_index_knows_all_that_is_parked(&self) {
         let engine = &self.world.engine;
-        let filed: Vec<_> = engine.wake_index.sorts().collect();
-        assert_eq!(filed, engine.parked.sorts().collect::<Vec<_>>());
-        for sort in filed {
+        let filed: Vec<_> = engine.wake_index.classes().collect();
+        assert_eq!(filed, engine.parked.classes().collect::<Vec<_>>());
+        for class in filed {
             let has_chance =
-                engine.parked.chances(sort).is_some_and(|it| *it != Chances::default());
-            assert!(!has_chance || engine.wake_index.hopeful().any(|it| it == sort));
+                engine.parked.chances(class).is_some_and(|it| *it != Chances::default());
+            assert!(!has_chance || engine.wake_index.placeable().any(|it| it == class));
         }
     }
 
-    /// Everybody is tried until nothing more happens.
+    /// Every Pod is tried until nothing more happens.
     fn settle(&mut self) {
         for _ in 0..40 {
             self.world.pass(Duration::from_secs(11));
@@ -194,7 +194,7 @@ impl History {
         }
     }
 
-    fn nobody_who_fits_is_left_waiting(&self) {
+    fn no_pod_that_fits_is_left_waiting(&self) {
         let engine = &self.world.engine;
         for record in engine.pods.values().filter(|record| record.stage == Stage::Parked) {
             let spec = &record.pod.spec;
@@ -256,7 +256,7 @@ impl History {
 
     fn pod(&self, number: u8, wish: &Wish) -> PodBuilder {
         let generation = self.generations.get(&number).copied().unwrap_or_default();
-        pod(number, generation, wish, self.kinds)
+        pod(number, generation, wish, self.classes)
     }
 
     fn uid(&self, number: u8) -> PodUid {
@@ -268,7 +268,7 @@ impl History {
     fn answer_reports(&mut self) {
         while let Some(report) = self.world.poll_report() {
             match report {
-                Report::Held(held) => self.world.handle(Event::ReportWritten(held.uid)),
+                Report::Unschedulable(it) => self.world.handle(Event::ReportWritten(it.uid)),
                 Report::Evict(eviction) => {
                     let (victim, step) = (eviction.uid, eviction.step);
                     self.world.handle(Event::EvictionStepDone { victim, step });
@@ -286,8 +286,8 @@ impl History {
         let parked = self.parked();
         let had_one_awake: Vec<bool> = parked
             .iter()
-            .map(|(_, kind)| {
-                let group = self.world.engine.parked.group(kind);
+            .map(|(_, key)| {
+                let group = self.world.engine.parked.group(key);
                 group.is_some_and(|group| group.awake.is_some())
             })
             .collect();
@@ -297,36 +297,36 @@ impl History {
         let engine = &self.world.engine;
         // A nomination that does not help any more is withdrawn: its Pod is tried again, and what it held is judged
         // as a change of its own.
-        let is_withdrawn = |uid: &PodUid, kind: &ParkKey| {
+        let is_withdrawn = |uid: &PodUid, key: &ParkKey| {
             let record = engine.pods.get(uid);
-            kind.nominated.is_some() && record.is_some_and(|it| it.nominated.is_none())
+            key.nominated.is_some() && record.is_some_and(|it| it.nominated.is_none())
         };
         let frees = nominated.difference(&self.nominated()).next().is_some();
         let is_woken =
             |uid: &PodUid| matches!(engine.pods[uid].stage, Stage::Active | Stage::Backoff);
         let mut woken = 0;
-        for ((uid, kind), had_one_awake) in parked.iter().zip(had_one_awake) {
+        for ((uid, key), had_one_awake) in parked.iter().zip(had_one_awake) {
             if Some(uid) == changes.as_ref() {
                 continue;
             }
-            let pod = engine.asking(&ParkKey { shape: self.shape_of(uid), ..kind.clone() });
-            let expected = is_withdrawn(uid, kind) || self.expected(&before, &after, &pod);
+            let pod = engine.pod_to_place(&ParkKey { scheduling: self.spec(uid), ..key.clone() });
+            let expected = is_withdrawn(uid, key) || self.expected(&before, &after, &pod);
             let may_be_woken = expected || frees;
             woken += usize::from(is_woken(uid));
-            if self.kinds == Kinds::Own {
+            if self.classes == Classes::Own {
                 let is_woken = is_woken(uid);
                 assert!(!expected || is_woken, "{uid} is left waiting after {event:?}: {pod:?}");
                 assert!(!is_woken || may_be_woken, "{uid} is woken after {event:?}: {pod:?}");
                 continue;
             }
-            // One of a kind is woken, the others follow it. Who is new to a kind is asked with it.
+            // One of a class is woken, the others follow it. A Pod that is new to a class is tried with it.
             let alike = parked
                 .iter()
-                .filter(|(other, as_kind)| as_kind == kind && Some(other) != changes.as_ref());
+                .filter(|(other, other_key)| other_key == key && Some(other) != changes.as_ref());
             let is_one_woken = alike.clone().any(|(other, _)| is_woken(other));
             assert!(
                 !expected || is_one_woken || had_one_awake || alike.count() == 0,
-                "none of the kind of {uid} after {event:?}: {pod:?}"
+                "none of the class of {uid} after {event:?}: {pod:?}"
             );
             assert!(
                 may_be_woken || !is_woken(uid) || had_one_awake,
@@ -343,8 +343,8 @@ impl History {
     }
 
     /// With all labels, also those that do not count.
-    fn shape_of(&self, uid: &PodUid) -> Arc<Shape> {
-        self.world.engine.pods[uid].pod.spec.shape.clone()
+    fn spec(&self, uid: &PodUid) -> Arc<model::SchedulingSpec> {
+        self.world.engine.pods[uid].pod.spec.scheduling.clone()
     }
 
     fn expected(&self, before: &Cluster, after: &Cluster, pod: &model::ClusterPod) -> bool {
@@ -376,7 +376,7 @@ proptest! {
     fn woken_exactly_when_the_rejection_may_have_changed(
         steps in prop::collection::vec(step(), 20..120)
     ) {
-        History::run(&steps, Kinds::Own);
+        History::run(&steps, Classes::Own);
     }
 
     /// Labels that selectors read or do not, and selectors that come and go.
@@ -384,17 +384,17 @@ proptest! {
     fn of_each_kind_one_is_woken_when_the_rejection_may_have_changed(
         steps in prop::collection::vec(step(), 20..120)
     ) {
-        History::run(&steps, Kinds::Shared);
+        History::run(&steps, Classes::Shared);
     }
 }
 
 #[test]
-fn the_histories_do_wake_somebody() {
+fn the_histories_do_wake_pods() {
     use proptest::strategy::ValueTree as _;
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let histories = prop::collection::vec(step(), 60..120);
     let wakings: usize = (0..40)
-        .map(|_| History::run(&histories.new_tree(&mut runner).unwrap().current(), Kinds::Own))
+        .map(|_| History::run(&histories.new_tree(&mut runner).unwrap().current(), Classes::Own))
         .sum();
     assert!(wakings > 100, "{wakings} wake-ups in 40 histories prove little");
 }

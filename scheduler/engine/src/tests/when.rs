@@ -43,7 +43,7 @@ fn the_ends_that_free_enough_bandwidth_are_named() {
 }
 
 #[test]
-fn those_before_it_in_line_make_it_a_bound_only() {
+fn pods_before_it_in_the_queue_make_it_a_bound_only() {
     let mut world = full_corridor();
     world.see(PodBuilder::new("first").needs("c1", Some(30)).build());
     world.see(PodBuilder::new("second").needs("c1", Some(30)).build());

@@ -1,51 +1,51 @@
-//! Which sorts of parked Pods a change can concern, found without a look at the others.
+//! The classes of parked Pods that a change can help, found without a look at the others.
 //!
-//! A Node can only be new to a sort if it has room for it, at least without the Pods that it could send away. So sorts stand
-//! on shelves, in the order of what they ask of the resource that they lack, and a Node that has changed is held against
-//! that. A sort for which no Node has room is concerned by nothing that happens elsewhere.
+//! A Node can only become feasible for a class if it has room for it, at least without the Pods that could be preempted.
+//! So classes are ordered by how much they request of the resource that they lack, and a Node that has changed is
+//! compared with that. A class for which no Node has room is not affected by changes elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{ClusterNode, ClusterPod, Labels, NodeName, PodAffinityTerm, PreemptionPolicy};
-use oracle::{Cluster, Rules, placed_term_means};
+use rules::{Cluster, Rules, placed_term_means};
 
-use super::room::Rooms;
+use super::free_capacity::FreeCapacities;
 use crate::placing::{FixedMap, Lacking, NodeFilter, Shortage};
 use crate::queue::ParkKey;
 
-type SortId = usize;
+type ClassId = usize;
 type FilterId = usize;
 
 #[derive(Debug, Default)]
 pub(crate) struct WakeIndex {
-    ids: BTreeMap<ParkKey, SortId>,
-    sorts: Vec<Option<Filed>>,
-    free: Vec<SortId>,
+    ids: BTreeMap<ParkKey, ClassId>,
+    classes: Vec<Option<IndexedClass>>,
+    free: Vec<ClassId>,
     filter_ids: FixedMap<NodeFilter, FilterId>,
-    filters: Vec<Shelves>,
+    filters: Vec<FilterBucket>,
     free_filters: Vec<FilterId>,
     /// Those that name no Nodes, and the others by the Nodes that they name.
     anywhere: BTreeSet<FilterId>,
     named: BTreeMap<NodeName, BTreeSet<FilterId>>,
-    /// Those that have a chance somewhere: it can be lost.
-    hopeful: BTreeSet<SortId>,
-    /// Those with room somewhere that look at Pods on other Nodes.
-    watchful: BTreeSet<SortId>,
-    /// Those with room somewhere, by what terms of others can mean.
-    with_room: BTreeMap<(Arc<str>, Labels), BTreeSet<SortId>>,
+    /// Those that some Node fits, or would after a preemption: that can be lost.
+    placeable: BTreeSet<ClassId>,
+    /// Those with room on some Node whose constraints depend on Pods on other Nodes.
+    pod_dependent: BTreeSet<ClassId>,
+    /// Those with room on some Node, by what terms of other Pods can match.
+    with_room: BTreeMap<(Arc<str>, Labels), BTreeSet<ClassId>>,
 }
 
-/// Sorts that make the same of Nodes themselves.
+/// Classes with the same node filter.
 #[derive(Debug)]
-struct Shelves {
+struct FilterBucket {
     filter: Option<NodeFilter>,
     /// By priority and resource: the amounts that are asked for.
-    by_amount: BTreeMap<(i32, Lacking), BTreeSet<(i64, SortId)>>,
+    by_amount: BTreeMap<(i32, Lacking), BTreeSet<(i64, ClassId)>>,
 }
 
 #[derive(Debug)]
-struct Filed {
+struct IndexedClass {
     key: ParkKey,
     filter: FilterId,
     level: i32,
@@ -53,86 +53,86 @@ struct Filed {
     is_local: bool,
 }
 
-/// Pods of a lower priority than this can be sent away by a Pod of the sort.
-pub(crate) fn level(rules: &Rules, sort: &ParkKey) -> i32 {
-    let never = sort.shape.preemption_policy == PreemptionPolicy::Never;
-    if never || rules.switched_off.preemption { i32::MIN } else { sort.shape.priority }
+/// Pods of a lower priority than this can be preempted by a Pod of the class.
+pub(crate) fn level(rules: &Rules, class: &ParkKey) -> i32 {
+    let never = class.scheduling.preemption_policy == PreemptionPolicy::Never;
+    if never || rules.switched_off.preemption { i32::MIN } else { class.scheduling.priority }
 }
 
 impl WakeIndex {
-    /// Files a sort anew.
+    /// Files a class anew.
     pub fn file(&mut self, key: &ParkKey, level: i32, is_local: bool, shortage: Shortage) {
-        let known = self.ids.get(key).and_then(|id| self.sorts[*id].as_ref());
+        let known = self.ids.get(key).and_then(|id| self.classes[*id].as_ref());
         if known.is_some_and(|it| it.level == level && it.shortage == shortage) {
             return;
         }
-        let was_hopeful = self.ids.get(key).is_some_and(|id| self.hopeful.contains(id));
+        let was_placeable = self.ids.get(key).is_some_and(|id| self.placeable.contains(id));
         self.remove(key);
         let filter = self.filter_of(key);
-        let id = self.free.pop().unwrap_or(self.sorts.len());
-        if id == self.sorts.len() {
-            self.sorts.push(None);
+        let id = self.free.pop().unwrap_or(self.classes.len());
+        if id == self.classes.len() {
+            self.classes.push(None);
         }
         let place = (level, shortage.lacking.clone());
         self.filters[filter].by_amount.entry(place).or_default().insert((shortage.amount, id));
-        let filed = Filed { key: key.clone(), filter, level, shortage, is_local };
+        let indexed = IndexedClass { key: key.clone(), filter, level, shortage, is_local };
         self.ids.insert(key.clone(), id);
-        if was_hopeful {
-            self.hopeful.insert(id);
+        if was_placeable {
+            self.placeable.insert(id);
         }
-        if filed.shortage.has_room {
-            self.note_room(id, &filed);
+        if indexed.shortage.has_room {
+            self.note_room(id, &indexed);
         }
-        self.sorts[id] = Some(filed);
+        self.classes[id] = Some(indexed);
     }
 
     pub fn remove(&mut self, key: &ParkKey) {
         let Some(id) = self.ids.remove(key) else { return };
-        let Some(filed) = self.sorts[id].take() else { return };
+        let Some(indexed) = self.classes[id].take() else { return };
         self.free.push(id);
-        self.hopeful.remove(&id);
-        self.watchful.remove(&id);
-        let labels = labels_of(&filed.key);
+        self.placeable.remove(&id);
+        self.pod_dependent.remove(&id);
+        let labels = labels_of(&indexed.key);
         if let Some(alike) = self.with_room.get_mut(&labels) {
             alike.remove(&id);
             if alike.is_empty() {
                 self.with_room.remove(&labels);
             }
         }
-        let Filed { filter, level, shortage, .. } = filed;
+        let IndexedClass { filter, level, shortage, .. } = indexed;
         let place = (level, shortage.lacking);
-        let shelves = &mut self.filters[filter].by_amount;
-        if let Some(sorts) = shelves.get_mut(&place) {
-            sorts.remove(&(shortage.amount, id));
-            if sorts.is_empty() {
-                shelves.remove(&place);
+        let bucket = &mut self.filters[filter].by_amount;
+        if let Some(classes) = bucket.get_mut(&place) {
+            classes.remove(&(shortage.amount, id));
+            if classes.is_empty() {
+                bucket.remove(&place);
             }
         }
-        if shelves.is_empty() {
+        if bucket.is_empty() {
             self.drop_filter(filter);
         }
     }
 
-    fn note_room(&mut self, id: SortId, filed: &Filed) {
-        self.with_room.entry(labels_of(&filed.key)).or_default().insert(id);
-        if !filed.is_local {
-            self.watchful.insert(id);
+    fn note_room(&mut self, id: ClassId, indexed: &IndexedClass) {
+        self.with_room.entry(labels_of(&indexed.key)).or_default().insert(id);
+        if !indexed.is_local {
+            self.pod_dependent.insert(id);
         }
     }
 
-    /// The sort has a chance somewhere, or none.
-    pub fn set_hopeful(&mut self, key: &ParkKey, is_hopeful: bool) {
+    /// Whether some Node fits the class, or would after a preemption.
+    pub fn set_placeable(&mut self, key: &ParkKey, is_placeable: bool) {
         let Some(id) = self.ids.get(key) else { return };
-        if is_hopeful {
-            self.hopeful.insert(*id);
+        if is_placeable {
+            self.placeable.insert(*id);
         } else {
-            self.hopeful.remove(id);
+            self.placeable.remove(id);
         }
     }
 
     fn filter_of(&mut self, key: &ParkKey) -> FilterId {
         // Where the objects of a Pod can be used changes; without that, no Node is missed.
-        let filter = NodeFilter::new(&key.profile, &key.shape, &[]);
+        let filter = NodeFilter::new(&key.profile, &key.scheduling, &[]);
         if let Some(id) = self.filter_ids.get(&filter) {
             return *id;
         }
@@ -145,11 +145,11 @@ impl WakeIndex {
                 }
             }
         }
-        let shelves = Shelves { filter: Some(filter.clone()), by_amount: BTreeMap::new() };
+        let bucket = FilterBucket { filter: Some(filter.clone()), by_amount: BTreeMap::new() };
         if id == self.filters.len() {
-            self.filters.push(shelves);
+            self.filters.push(bucket);
         } else {
-            self.filters[id] = shelves;
+            self.filters[id] = bucket;
         }
         self.filter_ids.insert(filter, id);
         id
@@ -170,7 +170,7 @@ impl WakeIndex {
         self.free_filters.push(id);
     }
 
-    /// The sorts for which the Node has room, without Pods that they could send away. They have room from now on. With
+    /// The classes for which the Node has room, without Pods that they could preempt. They have room from now on. With
     /// `above`, only those of a higher priority.
     pub fn with_room_on<'r>(
         &mut self,
@@ -180,53 +180,55 @@ impl WakeIndex {
         rules_of: impl Fn(&str) -> &'r Rules,
     ) -> Vec<ParkKey> {
         let named = self.named.get(&node.node.name).into_iter().flatten();
-        let (mut rooms, mut found) = (Rooms::on(cluster, node), Vec::new());
+        let (mut capacities, mut found) = (FreeCapacities::on(cluster, node), Vec::new());
         for id in self.anywhere.iter().chain(named) {
-            let Shelves { filter: Some(filter), by_amount } = &self.filters[*id] else { continue };
+            let FilterBucket { filter: Some(filter), by_amount } = &self.filters[*id] else {
+                continue;
+            };
             if !filter.admits(node, rules_of(&filter.profile)) {
                 continue;
             }
-            for ((level, lacking), sorts) in by_amount {
+            for ((level, lacking), classes) in by_amount {
                 if above.is_some_and(|above| *level <= above) {
                     continue;
                 }
-                let room = rooms.above(*level);
-                let on_shelf = sorts.range(..=(room.of(lacking), SortId::MAX));
-                found.extend(on_shelf.map(|(_, id)| *id).filter(|id| {
-                    let filed = self.sorts[*id].as_ref();
-                    filed.is_some_and(|filed| room.holds(filed.shortage.asked))
+                let capacity = capacities.above(*level);
+                let in_bucket = classes.range(..=(capacity.of(lacking), ClassId::MAX));
+                found.extend(in_bucket.map(|(_, id)| *id).filter(|id| {
+                    let indexed = self.classes[*id].as_ref();
+                    indexed.is_some_and(|indexed| capacity.holds(indexed.shortage.asked))
                 }));
             }
         }
         for id in &found {
-            let Some(mut filed) = self.sorts[*id].take() else { continue };
-            if !std::mem::replace(&mut filed.shortage.has_room, true) {
-                self.note_room(*id, &filed);
+            let Some(mut indexed) = self.classes[*id].take() else { continue };
+            if !std::mem::replace(&mut indexed.shortage.has_room, true) {
+                self.note_room(*id, &indexed);
             }
-            self.sorts[*id] = Some(filed);
+            self.classes[*id] = Some(indexed);
         }
-        found.into_iter().filter_map(|id| Some(self.sorts[id].as_ref()?.key.clone())).collect()
+        found.into_iter().filter_map(|id| Some(self.classes[id].as_ref()?.key.clone())).collect()
     }
 
     #[cfg(test)]
-    pub fn sorts(&self) -> impl Iterator<Item = &ParkKey> {
+    pub fn classes(&self) -> impl Iterator<Item = &ParkKey> {
         self.ids.keys()
     }
 
-    /// Whether some Node has room for the sort, or would have without Pods that it could send away.
+    /// Whether some Node has room for the class, or would have without Pods that it could preempt.
     pub fn has_room(&self, key: &ParkKey) -> bool {
-        let filed = self.ids.get(key).and_then(|id| self.sorts[*id].as_ref());
-        filed.is_some_and(|filed| filed.shortage.has_room)
+        let indexed = self.ids.get(key).and_then(|id| self.classes[*id].as_ref());
+        indexed.is_some_and(|indexed| indexed.shortage.has_room)
     }
 
-    /// Those that have a chance somewhere.
-    pub fn hopeful(&self) -> impl Iterator<Item = &ParkKey> {
-        self.keys(&self.hopeful)
+    /// Those that some Node fits, or would after a preemption.
+    pub fn placeable(&self) -> impl Iterator<Item = &ParkKey> {
+        self.keys(&self.placeable)
     }
 
-    /// Those that look at Pods on other Nodes, and have room on some.
-    pub fn watchful(&self) -> impl Iterator<Item = &ParkKey> {
-        self.keys(&self.watchful)
+    /// Those whose constraints depend on Pods on other Nodes, and that have room on some.
+    pub fn pod_dependent(&self) -> impl Iterator<Item = &ParkKey> {
+        self.keys(&self.pod_dependent)
     }
 
     /// Those that have room on some Node.
@@ -234,25 +236,25 @@ impl WakeIndex {
         self.with_room.values().flat_map(|ids| self.keys(ids))
     }
 
-    /// Those of them that one of these terms of others means.
+    /// Those of them that one of these terms of other Pods matches.
     pub fn meant_by<'a>(
         &'a self,
         cluster: &'a Cluster,
         terms: &'a [&PodAffinityTerm],
     ) -> impl Iterator<Item = &'a ParkKey> {
-        let is_meant = |ids: &&BTreeSet<SortId>| {
+        let is_meant = |ids: &&BTreeSet<ClassId>| {
             let Some(one) = self.keys(ids).next() else { return false };
-            let pod = ClusterPod::of_shape(one.namespace.clone(), one.shape.clone());
+            let pod = ClusterPod::with_scheduling(one.namespace.clone(), one.scheduling.clone());
             terms.iter().any(|term| placed_term_means(cluster, term, &pod))
         };
         self.with_room.values().filter(is_meant).flat_map(|ids| self.keys(ids))
     }
 
-    fn keys<'a>(&'a self, ids: &'a BTreeSet<SortId>) -> impl Iterator<Item = &'a ParkKey> {
-        ids.iter().filter_map(|id| Some(&self.sorts[*id].as_ref()?.key))
+    fn keys<'a>(&'a self, ids: &'a BTreeSet<ClassId>) -> impl Iterator<Item = &'a ParkKey> {
+        ids.iter().filter_map(|id| Some(&self.classes[*id].as_ref()?.key))
     }
 }
 
 fn labels_of(key: &ParkKey) -> (Arc<str>, Labels) {
-    (key.namespace.clone(), key.shape.labels.clone())
+    (key.namespace.clone(), key.scheduling.labels.clone())
 }

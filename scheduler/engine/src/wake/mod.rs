@@ -1,45 +1,44 @@
-//! Who is tried again, and when: exactly those whom a change can help.
+//! Wake-ups: exactly the Pods that a change may help are tried again.
 
+mod cluster_change;
+mod free_capacity;
 mod index;
-mod parked;
-mod room;
 
 use model::{Amount, ObjectKind, ObjectRef, PodUid, Reservable};
 
 use crate::engine::Engine;
-use crate::ledger::Holding;
-use crate::line::{Waiting, WakeAside};
-use crate::queue::Order;
+use crate::ledger::Reservation;
+use crate::queue::{Order, UnblockOn, Waiting};
 use crate::record::Stage;
 
+pub(crate) use cluster_change::ClusterChange;
 pub(crate) use index::WakeIndex;
-pub(crate) use parked::Change;
 
 impl Engine {
-    /// What a Pod held of objects is free again.
-    pub(crate) fn wake_after_release(&mut self, holding: &Holding) {
-        for granted in &holding.granted {
+    /// Bandwidth of objects has been released.
+    pub(crate) fn wake_after_release(&mut self, reservation: &Reservation) {
+        for granted in &reservation.granted {
             if let Some(object) = self.objects.ref_of(&granted.uid).cloned() {
-                self.release_line(&object);
+                self.release_queue(&object);
             }
         }
     }
 
-    pub(crate) fn release_lines_of(&mut self, kind: ObjectKind) {
-        for object in self.objects.with_lines().into_iter().filter(|object| object.kind == kind) {
-            self.release_line(&object);
+    pub(crate) fn release_queues_of(&mut self, kind: ObjectKind) {
+        for object in self.objects.with_queues().into_iter().filter(|object| object.kind == kind) {
+            self.release_queue(&object);
         }
     }
 
-    /// Sends on the Pods of a line that fit into what is free, in order.
-    pub(crate) fn release_line(&mut self, object: &ObjectRef) {
+    /// Releases the Pods of a queue that fit into what is free, in order.
+    pub(crate) fn release_queue(&mut self, object: &ObjectRef) {
         loop {
             let (next, kept) = self.next_to_release(object);
             if kept {
                 self.kept.insert(object.clone(), self.room_changes);
             }
             let Some(waiting) = next else { return };
-            self.objects.with_line(object, |line| line.mark_released(&waiting));
+            self.objects.with_queue(object, |queue| queue.mark_released(&waiting));
             self.move_to(&waiting.pod, Stage::Active);
         }
     }
@@ -51,30 +50,30 @@ impl Engine {
             self.kept.iter().filter(|(_, at)| **at != changes).map(|(it, _)| it.clone()).collect();
         for object in outdated {
             self.kept.remove(&object);
-            self.release_line(&object);
+            self.release_queue(&object);
         }
     }
 
-    /// Who goes next, and whether somebody else could, were nothing kept for the head.
+    /// The next Pod to release, and whether another could go if nothing were kept for the head.
     fn next_to_release(&self, object: &ObjectRef) -> (Option<Waiting>, bool) {
-        let nobody = (None, false);
-        let Some(line) = self.objects.line(object) else { return nobody };
-        let Ok(promise) = self.objects.promise(object, self.now) else { return nobody };
+        let none = (None, false);
+        let Some(queue) = self.objects.queue(object) else { return none };
+        let Ok(promise) = self.objects.promise(object, self.now) else { return none };
         let is_used = self.ledger.object(&promise.of.uid).is_some();
-        if promise.of.exclusive && (is_used || line.has_released()) {
-            return nobody;
+        if promise.of.exclusive && (is_used || queue.has_released()) {
+            return none;
         }
         let reserved = self.ledger.reserved(&promise.of.uid);
-        let free = promise.reservable.saturating_sub(reserved).saturating_sub(line.spoken_for());
+        let free = promise.reservable.saturating_sub(reserved).saturating_sub(queue.spoken_for());
         let over_quota = |namespace: &str| self.is_over_quota(object, namespace);
         let fits = |order, amount| self.is_left_for(promise.of, order, amount, free);
-        let next = line.first_that(free, &over_quota, &fits);
-        let head = line.head(&over_quota);
-        let (Some(next), Some(head)) = (next, head) else { return nobody };
+        let next = queue.first_that(free, &over_quota, &fits);
+        let head = queue.head(&over_quota);
+        let (Some(next), Some(head)) = (next, head) else { return none };
         let passes_head = head.rank < next.rank && !next.amount.is_zero();
         if passes_head && self.is_kept_for(object, &head) {
-            // Who reserves nothing takes nothing from the head.
-            return (line.first_that(Amount::ZERO, &over_quota, &fits), true);
+            // A Pod that reserves nothing takes nothing from the head.
+            return (queue.first_that(Amount::ZERO, &over_quota, &fits), true);
         }
         (Some(next), false)
     }
@@ -86,19 +85,19 @@ impl Engine {
         if object.exclusive {
             return nominees.peek().is_none();
         }
-        let held = nominees.fold(Amount::ZERO, |sum, it| sum.saturating_add(it.amount));
-        amount <= free.saturating_sub(held)
+        let reserved = nominees.fold(Amount::ZERO, |sum, it| sum.saturating_add(it.amount));
+        amount <= free.saturating_sub(reserved)
     }
 
-    /// Whether free bandwidth is kept for the head of a line: it was passed often enough, it asks
+    /// Whether free bandwidth is kept for the head of a queue: it was passed often enough, it asks
     /// no more than can be promised, and this object is all it lacks (else two heads on two objects
     /// could block each other).
     pub(crate) fn is_kept_for(&self, object: &ObjectRef, head: &Waiting) -> bool {
         let (order, bypass) = (head.rank.order, self.config.bypass);
         let passed = self
             .objects
-            .line(object)
-            .is_some_and(|line| line.has_been_passed_enough(order, self.now, bypass));
+            .queue(object)
+            .is_some_and(|queue| queue.has_been_passed_enough(order, self.now, bypass));
         let promise = self.objects.promise(object, self.now);
         passed
             && promise.is_ok_and(|promise| head.amount <= promise.reservable)
@@ -123,11 +122,14 @@ impl Engine {
             || quota.pods.is_some_and(|limit| used.pods >= limit)
     }
 
-    /// Wakes the Pods beside the line whom a change concerns.
-    pub(crate) fn wake_aside(&mut self, object: &ObjectRef, concerns: impl Fn(WakeAside) -> bool) {
-        let Some(line) = self.objects.line(object) else { return };
-        let woken: Vec<PodUid> =
-            line.aside().filter(|(_, wake)| concerns(*wake)).map(|(pod, _)| pod.clone()).collect();
+    /// Wakes the blocked Pods that a change may help.
+    pub(crate) fn unblock(&mut self, object: &ObjectRef, concerns: impl Fn(UnblockOn) -> bool) {
+        let Some(queue) = self.objects.queue(object) else { return };
+        let woken: Vec<PodUid> = queue
+            .blocked()
+            .filter(|(_, wake)| concerns(*wake))
+            .map(|(pod, _)| pod.clone())
+            .collect();
         for pod in woken {
             self.move_to(&pod, Stage::Active);
         }
@@ -137,12 +139,12 @@ impl Engine {
     pub(crate) fn reconsider_after_spec_change(&mut self, object: &Reservable) {
         let name = &object.object;
         let mut woken: Vec<PodUid> = Vec::new();
-        if let Some(line) = self.objects.line(name) {
+        if let Some(queue) = self.objects.queue(name) {
             let asks_too_much = |uid: &&PodUid| {
                 let need = self.pods.get(uid).and_then(|record| record.pod.spec.need_of(name));
                 need.is_some_and(|need| need.reserves() > object.floor_asked_max)
             };
-            woken.extend(line.waiting().map(|(_, uid)| uid).filter(asks_too_much).cloned());
+            woken.extend(queue.waiting().map(|(_, uid)| uid).filter(asks_too_much).cloned());
         }
         for pod in woken {
             self.wake(&pod);

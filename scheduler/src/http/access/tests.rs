@@ -35,23 +35,23 @@ impl Authority for Fake {
     }
 }
 
-fn allowed() -> Verdict {
-    Verdict::Allowed(Arc::new(User { name: "prometheus".to_owned(), ..User::default() }))
+fn allowed() -> AccessDecision {
+    AccessDecision::Allowed(Arc::new(User { name: "prometheus".to_owned(), ..User::default() }))
 }
 
 struct World {
     fake: Fake,
-    answers: Mutex<Answers>,
+    answers: Mutex<CachedAuthority>,
     start: Instant,
 }
 
 impl World {
     fn new() -> Self {
-        let answers = Mutex::new(Answers::default());
+        let answers = Mutex::new(CachedAuthority::default());
         Self { fake: Fake::default(), answers, start: Instant::now() }
     }
 
-    async fn judge(&self, token: &str, action: Action<'_>, second: u64) -> Verdict {
+    async fn judge(&self, token: &str, action: Action<'_>, second: u64) -> AccessDecision {
         let now = self.start + Duration::from_secs(second);
         judge(&self.answers, &self.fake, token, action, now).await
     }
@@ -70,15 +70,15 @@ async fn answers_are_believed_for_ten_seconds() {
     assert_eq!(world.asked(), (1, 1));
     world.fake.is_revoked.set(true);
     assert_eq!(world.judge("good", METRICS, 9).await, allowed());
-    assert_eq!(world.judge("good", METRICS, 10).await, Verdict::BadToken);
-    assert_eq!(world.judge("good", METRICS, 11).await, Verdict::BadToken);
+    assert_eq!(world.judge("good", METRICS, 10).await, AccessDecision::BadToken);
+    assert_eq!(world.judge("good", METRICS, 11).await, AccessDecision::BadToken);
     assert_eq!(world.asked(), (2, 1));
 }
 
 #[tokio::test]
 async fn each_path_verb_and_token_is_asked_about() {
     let world = World::new();
-    let forbidden = Verdict::Forbidden("prometheus".to_owned());
+    let forbidden = AccessDecision::Forbidden("prometheus".to_owned());
     assert_eq!(world.judge("good", METRICS, 0).await, allowed());
     let cases = [("post", "/metrics"), ("get", "/metrics/"), ("get", "/api/what-if"), ("ge", "t")];
     for (verb, path) in cases {
@@ -86,15 +86,15 @@ async fn each_path_verb_and_token_is_asked_about() {
     }
     assert_eq!(world.asked(), (1, 5));
     assert_eq!(world.judge("good too", METRICS, 1).await, allowed());
-    assert_eq!(world.judge("bad", METRICS, 1).await, Verdict::BadToken);
+    assert_eq!(world.judge("bad", METRICS, 1).await, AccessDecision::BadToken);
     assert_eq!(world.asked(), (3, 6));
 }
 
 #[tokio::test]
-async fn nobody_is_let_in_while_nobody_can_be_asked() {
+async fn no_request_passes_while_the_api_server_cannot_be_asked() {
     let world = World::new();
     world.fake.is_away.set(true);
-    let away = Verdict::Unavailable("it is away".to_owned());
+    let away = AccessDecision::Unavailable("it is away".to_owned());
     assert_eq!(world.judge("good", METRICS, 0).await, away);
     world.fake.is_away.set(false);
     assert_eq!(world.judge("good", METRICS, 0).await, allowed(), "failures are not kept");

@@ -1,6 +1,6 @@
 use super::*;
 
-fn judged(target: &str, headers: &[(HeaderName, &str)]) -> Result<(), Refusal> {
+fn judged(target: &str, headers: &[(HeaderName, &str)]) -> Result<(), ForbiddenRequest> {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
         map.append(name.clone(), HeaderValue::from_str(value).unwrap());
@@ -8,7 +8,7 @@ fn judged(target: &str, headers: &[(HeaderName, &str)]) -> Result<(), Refusal> {
     judge(&target.parse().unwrap(), &map)
 }
 
-fn of_host(host: &str) -> Result<(), Refusal> {
+fn of_host(host: &str) -> Result<(), ForbiddenRequest> {
     judged("/metrics", &[(header::HOST, host)])
 }
 
@@ -46,23 +46,23 @@ fn other_names_are_refused_whatever_they_resolve_to() {
         "",
         "not a host",
     ] {
-        assert!(matches!(of_host(host), Err(Refusal::ForeignHost(_))), "{host}");
+        assert!(matches!(of_host(host), Err(ForbiddenRequest::ForeignHost(_))), "{host}");
     }
     let bytes = HeaderValue::from_bytes(b"\xff").unwrap();
     let headers = HeaderMap::from_iter([(header::HOST, bytes)]);
     let refused = judge(&Uri::from_static("/metrics"), &headers);
-    assert!(matches!(refused, Err(Refusal::ForeignHost(_))));
+    assert!(matches!(refused, Err(ForbiddenRequest::ForeignHost(_))));
 }
 
 #[test]
 fn one_host_is_named_and_the_request_line_agrees() {
-    assert_eq!(judged("/metrics", &[]), Err(Refusal::NoHost));
+    assert_eq!(judged("/metrics", &[]), Err(ForbiddenRequest::NoHost));
     let two = [(header::HOST, "localhost"), (header::HOST, "localhost")];
-    assert_eq!(judged("/metrics", &two), Err(Refusal::NoHost));
+    assert_eq!(judged("/metrics", &two), Err(ForbiddenRequest::NoHost));
     let host = [(header::HOST, "localhost")];
     assert_eq!(judged("http://localhost/metrics", &host), Ok(()));
     let refused = judged("http://attacker.example/metrics", &host);
-    assert_eq!(refused, Err(Refusal::ForeignHost("attacker.example".to_owned())));
+    assert_eq!(refused, Err(ForbiddenRequest::ForeignHost("attacker.example".to_owned())));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn pages_of_other_origins_are_refused_and_people_are_not() {
     }
     for site in ["cross-site", "same-site", "anything", ""] {
         let refused = judged("/", &[host.clone(), (SEC_FETCH_SITE, site)]);
-        assert_eq!(refused, Err(Refusal::CrossSite(site.to_owned())), "{site}");
+        assert_eq!(refused, Err(ForbiddenRequest::CrossSite(site.to_owned())), "{site}");
     }
     let own = (header::ORIGIN, "http://localhost:10260");
     assert_eq!(judged("/", &[host.clone(), own]), Ok(()));
@@ -86,6 +86,6 @@ fn pages_of_other_origins_are_refused_and_people_are_not() {
         "http://127.0.0.1:10260",
     ] {
         let refused = judged("/", &[host.clone(), (header::ORIGIN, origin)]);
-        assert_eq!(refused, Err(Refusal::CrossSite(origin.to_owned())), "{origin}");
+        assert_eq!(refused, Err(ForbiddenRequest::CrossSite(origin.to_owned())), "{origin}");
     }
 }

@@ -57,9 +57,9 @@ impl Server {
 }
 
 fn term(candidate: &Candidate) -> Option<Term> {
-    match candidate.standing() {
-        Standing::Leading(term) => Some(term),
-        Standing::Following { .. } => None,
+    match candidate.leadership() {
+        LeadershipState::Leading(term) => Some(term),
+        LeadershipState::Following { .. } => None,
     }
 }
 
@@ -68,13 +68,13 @@ fn name(candidate: &Candidate) -> Option<String> {
 }
 
 #[test]
-fn the_first_takes_it_and_the_second_knows_who_leads() {
+fn the_first_takes_it_and_the_second_knows_the_leader() {
     let (mut server, mut a, mut b) = (Server::default(), candidate("a"), candidate("b"));
     server.serve(&mut a, at(0));
     server.serve(&mut b, at(0));
     assert_eq!(name(&a).as_deref(), Some("a/0"));
     assert_eq!(term(&a).unwrap().until, Some(at(10_000)));
-    assert_eq!(b.standing(), Standing::Following { leader: Some("a".into()) });
+    assert_eq!(b.leadership(), LeadershipState::Following { leader: Some("a".into()) });
     server.serve(&mut a, at(2_000));
     assert_eq!(term(&a).unwrap().until, Some(at(12_000)), "renewed");
     assert_eq!(term(&a).unwrap().began, at(0));
@@ -96,7 +96,7 @@ fn a_silent_leader_is_succeeded_after_the_lease_duration_and_has_stopped_before(
     a.note_time(now, || "a2".to_owned());
     assert_eq!(term(&a), None);
     server.serve(&mut a, now);
-    assert_eq!(a.standing(), Standing::Following { leader: Some("b".into()) });
+    assert_eq!(a.leadership(), LeadershipState::Following { leader: Some("b".into()) });
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn an_api_server_that_is_away_costs_the_term_after_the_deadline() {
         }
         a.note_time(now, || "a2".to_owned());
     }
-    // It is back, and nobody has touched the Lease since: it has run out, for everybody.
+    // It is back, and the Lease has not been touched since: it has expired for all.
     server.serve(&mut a, now + Duration::from_secs(6));
     assert_eq!(name(&a).as_deref(), Some("a2/1"));
 }
@@ -156,13 +156,13 @@ fn doubt_is_settled_by_a_look() {
     a.doubt();
     server.serve(&mut a, at(500));
     assert_eq!(name(&a).as_deref(), Some("a/0"), "the API server was behind, not we");
-    // Somebody took it by force.
+    // It was taken by force.
     let mut stolen = server.lease.clone().unwrap();
     stolen.spec.as_mut().unwrap().holder_identity = Some("b".to_owned());
     server.write(&stolen, false);
     a.doubt();
     server.serve(&mut a, at(600));
-    assert_eq!(a.standing(), Standing::Following { leader: Some("b".into()) });
+    assert_eq!(a.leadership(), LeadershipState::Following { leader: Some("b".into()) });
     server.serve(&mut b, at(600));
     assert_eq!(term(&b), None, "whoever merely shares the name does not lead");
 }
@@ -275,7 +275,7 @@ impl Story {
                 replica.candidate.after_write(answered, reply, jitter);
             }
         }
-        // Whoever waits for an answer does nothing else meanwhile.
+        // A replica that waits for a reply does nothing else meanwhile.
         replica.stopped_until_ms = now_ms + takes_ms;
         let is = term(&replica.candidate).is_some();
         if is && !was {
@@ -295,7 +295,7 @@ impl Story {
             leaders.len() <= 1,
             "at {} ms: {:?}",
             self.now_ms,
-            leaders.iter().map(|it| it.candidate.standing()).collect::<Vec<_>>()
+            leaders.iter().map(|it| it.candidate.leadership()).collect::<Vec<_>>()
         );
     }
 }

@@ -87,7 +87,9 @@ fn a_pod_on_which_the_engine_fails_is_set_aside_in_a_replay_too() {
     assert_eq!(chaos.engine.poll(chaos.now, WORK), Poll::Yield);
     assert_eq!(chaos.engine.stats().quarantined, 1);
     let report = chaos.engine.poll_report();
-    assert!(matches!(&report, Some(Report::Held(held)) if held.message.contains("set it aside")));
+    assert!(
+        matches!(&report, Some(Report::Unschedulable(it)) if it.message.contains("set it aside"))
+    );
     let journal = chaos.journal();
     let (name, replayed) = written_in(folder.path());
     assert!(name.ends_with("-quarantine.jsonl.gz"), "{name}");
@@ -101,7 +103,8 @@ fn a_wake_up_that_was_lost_writes_a_journal() {
     let mut chaos = Chaos::new(Settings::default());
     let mut pod = chaos.pod(1);
     Arc::make_mut(&mut pod.spec).needs.clear();
-    Arc::make_mut(&mut Arc::make_mut(&mut pod.spec).shape).requests.asked.cpu_milli = 1_000_000;
+    Arc::make_mut(&mut Arc::make_mut(&mut pod.spec).scheduling).requests.asked.cpu_milli =
+        1_000_000;
     chaos.handle(Event::PodSeen(pod));
     chaos.decide();
     let engine = spoiled(&chaos, |snapshot| {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use engine::{
-    Bind, Engine, EngineConfig, Event, EvictionStep, Kind, Poll, Refusal, RefusalCause, Report,
-    Work,
+    Bind, BindRefusal, BindRefusalCause, Engine, EngineConfig, Event, EvictionStep, Poll, Report,
+    WatchedKind, Work,
 };
 use model::{Instant, ObjectKind, Pod, PodUid};
 use serde_json::json;
@@ -12,10 +12,10 @@ use tokio::sync::oneshot;
 
 use crate::journal::Recorded;
 use crate::journal::keeper::Settings;
-use crate::served::Served;
+use crate::profile_names::ProfileNames;
 use crate::translate;
 
-/// What a tenant may have put into a Pod, and nobody else should read.
+/// What a tenant may have put into a Pod, and others should not read.
 pub const SECRET: &str = "hunter2";
 
 pub const WORK: Work = Work { attempts_max: 4, nodes_max: usize::MAX };
@@ -36,7 +36,7 @@ impl Chaos {
         for number in 0..4 {
             chaos.node(number);
         }
-        for kind in Kind::ALL {
+        for kind in WatchedKind::ALL {
             chaos.handle(Event::Synced(kind));
         }
         chaos.backends_speak();
@@ -103,7 +103,7 @@ impl Chaos {
                 }],
             },
         });
-        translate::pod(&serde_json::from_value(object).unwrap(), &Served::default()).unwrap()
+        translate::pod(&serde_json::from_value(object).unwrap(), &ProfileNames::default()).unwrap()
     }
 
     pub fn step(&mut self, number: u64) {
@@ -138,11 +138,12 @@ impl Chaos {
         }
         while self.open.len() > 3 {
             let bind = self.open.remove(0);
-            let refusal = Refusal { cause: RefusalCause::Conflict, message: "conflict".to_owned() };
+            let refusal =
+                BindRefusal { cause: BindRefusalCause::Conflict, message: "conflict".to_owned() };
             match self.below(5) {
                 0 => self.handle(Event::BindRefused { pod: bind.uid, refusal }),
                 1 => {
-                    self.handle(Event::BindUnknown(bind.uid.clone()));
+                    self.handle(Event::BindUnclear(bind.uid.clone()));
                     self.handle(Event::BindDone(bind.uid));
                 }
                 _ => self.handle(Event::BindDone(bind.uid)),
@@ -153,10 +154,10 @@ impl Chaos {
     fn tell(&mut self) {
         while let Some(report) = self.engine.poll_report() {
             match report {
-                Report::Held(held) if self.below(4) == 0 => {
-                    self.handle(Event::ReportLost(held.uid));
+                Report::Unschedulable(it) if self.below(4) == 0 => {
+                    self.handle(Event::ReportLost(it.uid));
                 }
-                Report::Held(held) => self.handle(Event::ReportWritten(held.uid)),
+                Report::Unschedulable(it) => self.handle(Event::ReportWritten(it.uid)),
                 Report::Evict(eviction) => {
                     let (victim, step) = (eviction.uid, eviction.step);
                     self.handle(Event::EvictionStepDone { victim: victim.clone(), step });

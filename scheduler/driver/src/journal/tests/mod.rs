@@ -6,7 +6,7 @@ mod chaos;
 use std::collections::BTreeSet;
 use std::io::Read as _;
 
-use engine::{Engine, EngineConfig, Event, Kind};
+use engine::{Engine, EngineConfig, Event, WatchedKind};
 use flate2::bufread::MultiGzDecoder;
 use model::{Assignment, Instant, PodUid};
 use tokio::sync::oneshot;
@@ -43,7 +43,7 @@ fn a_chaotic_run_replays_to_identical_decisions() {
     let now = serde_json::to_string(&chaos.engine.snapshot()).unwrap();
     assert_eq!(serde_json::to_string(&replayed.engine.snapshot()).unwrap(), now);
     assert!(!unpacked(&journal).contains(SECRET), "what is nobody's business is not written");
-    // It is the same without compression, for whoever wants to look at it or to change it.
+    // It is the same without compression, to look at it or to change it.
     identical(unpacked(&journal).as_bytes());
 }
 
@@ -110,7 +110,7 @@ fn what_is_no_whole_journal_is_refused_with_the_reason() {
         (why(b"apiVersion: v1\n"), "is not a journal"),
         (why(b""), "is not a journal"),
         (why(b"{}"), "is not a journal"),
-        (why(text.replacen("\"journal\":1", "\"journal\":9", 1).as_bytes()), "format 9"),
+        (why(text.replacen("\"journal\":2", "\"journal\":9", 1).as_bytes()), "format 9"),
         (why(text.replacen("\"version\":\"", "\"version\":\"9", 1).as_bytes()), "use 9"),
         (why(text.replacen("\"call\"", "\"cal\"", 1).as_bytes()), "line 3 makes no sense"),
     ];
@@ -128,7 +128,7 @@ fn what_is_no_whole_journal_is_refused_with_the_reason() {
 #[test]
 fn nothing_is_written_before_everything_was_listed() {
     let mut engine = Recorded::new(Engine::new(EngineConfig::default()), Settings::default());
-    engine.handle(Instant::START, Event::Synced(Kind::Nodes));
+    engine.handle(Instant::START, Event::Synced(WatchedKind::Nodes));
     let (to, dump) = oneshot::channel();
     engine.dump(to);
     assert!(dump.blocking_recv().unwrap().is_empty());
@@ -150,7 +150,7 @@ fn a_snapshot_takes_some_tens_of_bytes_for_each_pod() {
         pod.assignment = Assignment::Bound { node, grant: None };
         chaos.handle(Event::PodSeen(pod));
     }
-    for kind in Kind::ALL {
+    for kind in WatchedKind::ALL {
         chaos.handle(Event::Synced(kind));
     }
     let per_pod = (chaos.journal().len() - before) / usize::try_from(PODS).unwrap();

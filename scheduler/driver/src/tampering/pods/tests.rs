@@ -42,10 +42,10 @@ fn sent(guard: &mut PodGuard, node: &str) {
 #[test]
 fn an_ordinary_life_raises_no_alarm() {
     let (mut guard, now) = deciding();
-    assert!(guard.sees(&pod("", &json!({})), &Served::default(), now));
+    assert!(guard.sees(&pod("", &json!({})), &ProfileNames::default(), now));
     sent(&mut guard, "n1");
     for _ in 0..2 {
-        assert!(guard.sees(&pod("n1", &granted()), &Served::default(), now));
+        assert!(guard.sees(&pod("n1", &granted()), &ProfileNames::default(), now));
     }
     assert_eq!(kinds(&mut guard), []);
     guard.gone(&"u".into());
@@ -55,18 +55,22 @@ fn an_ordinary_life_raises_no_alarm() {
 #[test]
 fn a_restart_believes_what_hangs_together() {
     let (mut guard, now) = (PodGuard::default(), Instant::now());
-    assert!(guard.sees(&pod("n1", &granted()), &Served::default(), now));
+    assert!(guard.sees(&pod("n1", &granted()), &ProfileNames::default(), now));
     guard.decides(now);
-    assert!(guard.sees(&pod("n1", &granted()), &Served::default(), now));
+    assert!(guard.sees(&pod("n1", &granted()), &ProfileNames::default(), now));
     assert_eq!(kinds(&mut guard), []);
 }
 
 #[test]
 fn a_late_binding_of_a_former_self_is_no_forgery() {
     let (mut guard, now) = (PodGuard::default(), Instant::now());
-    guard.sees(&pod("", &json!({})), &Served::default(), now);
+    guard.sees(&pod("", &json!({})), &ProfileNames::default(), now);
     guard.decides(now);
-    assert!(guard.sees(&pod("n1", &granted()), &Served::default(), now + LATE_BINDING_MAX / 2));
+    assert!(guard.sees(
+        &pod("n1", &granted()),
+        &ProfileNames::default(),
+        now + LATE_BINDING_MAX / 2
+    ));
     assert_eq!(kinds(&mut guard), []);
 }
 
@@ -74,20 +78,20 @@ fn a_late_binding_of_a_former_self_is_no_forgery() {
 fn an_edit_is_told_once_and_another_edit_once_more() {
     let (mut guard, now) = deciding();
     sent(&mut guard, "n1");
-    guard.sees(&pod("n1", &granted()), &Served::default(), now);
+    guard.sees(&pod("n1", &granted()), &ProfileNames::default(), now);
     let lowered = json!({"corridoros.io/grant": r#"{"v":1}"#});
     for _ in 0..3 {
         assert!(
-            guard.sees(&pod("n1", &lowered), &Served::default(), now),
+            guard.sees(&pod("n1", &lowered), &ProfileNames::default(), now),
             "the engine keeps what it granted"
         );
     }
     assert_eq!(kinds(&mut guard), [Tampering::Grant]);
-    guard.sees(&pod("n1", &json!({})), &Served::default(), now);
+    guard.sees(&pod("n1", &json!({})), &ProfileNames::default(), now);
     assert_eq!(kinds(&mut guard), [Tampering::Grant]);
     let mut led = granted();
     led["corridoros.io/leader"] = json!("x/1");
-    guard.sees(&pod("n1", &led), &Served::default(), now);
+    guard.sees(&pod("n1", &led), &ProfileNames::default(), now);
     assert_eq!(kinds(&mut guard), [Tampering::Leader]);
 }
 
@@ -95,10 +99,10 @@ fn an_edit_is_told_once_and_another_edit_once_more() {
 fn people_are_told_so_often_and_no_more() {
     let (mut guard, now) = deciding();
     sent(&mut guard, "n1");
-    guard.sees(&pod("n1", &granted()), &Served::default(), now);
+    guard.sees(&pod("n1", &granted()), &ProfileNames::default(), now);
     for number in 0..20 {
         let other = json!({"corridoros.io/grant": number.to_string()});
-        guard.sees(&pod("n1", &other), &Served::default(), now);
+        guard.sees(&pod("n1", &other), &ProfileNames::default(), now);
     }
     let told = guard.noticed.iter().filter(|(_, is_told)| *is_told).count();
     assert_eq!((guard.noticed.len(), told), (20, usize::from(TAMPERINGS_TOLD_MAX)));
@@ -108,13 +112,13 @@ fn people_are_told_so_often_and_no_more() {
 fn a_pod_that_others_placed_holds_no_grant() {
     let (mut guard, now) = deciding();
     for _ in 0..2 {
-        assert!(!guard.sees(&pod("n1", &granted()), &Served::default(), now));
+        assert!(!guard.sees(&pod("n1", &granted()), &ProfileNames::default(), now));
     }
     assert_eq!(kinds(&mut guard), [Tampering::Placement]);
     // Not even when we were about to bind it elsewhere.
     let (mut guard, now) = deciding();
     sent(&mut guard, "n2");
-    assert!(!guard.sees(&pod("n1", &granted()), &Served::default(), now));
+    assert!(!guard.sees(&pod("n1", &granted()), &ProfileNames::default(), now));
     assert_eq!(kinds(&mut guard), [Tampering::Placement]);
 }
 
@@ -123,7 +127,7 @@ fn another_leaders_binding_counts_and_is_told() {
     let (mut guard, now) = deciding();
     let mut led = granted();
     led["corridoros.io/leader"] = json!("other/1");
-    assert!(guard.sees(&pod("n1", &led), &Served::default(), now));
+    assert!(guard.sees(&pod("n1", &led), &ProfileNames::default(), now));
     assert_eq!(kinds(&mut guard), [Tampering::Leader]);
 }
 
@@ -131,17 +135,17 @@ fn another_leaders_binding_counts_and_is_told() {
 fn results_on_a_waiting_pod_are_told() {
     let (mut guard, now) = deciding();
     for _ in 0..2 {
-        guard.sees(&pod("", &granted()), &Served::default(), now);
+        guard.sees(&pod("", &granted()), &ProfileNames::default(), now);
     }
     assert_eq!(kinds(&mut guard), [Tampering::Grant]);
 }
 
 #[test]
-fn what_was_done_while_nobody_looked_is_found_at_the_start() {
+fn what_was_done_while_no_replica_ran_is_found_at_the_start() {
     let found = |pod: &WirePod| {
         let mut guard = PodGuard::default();
         assert!(
-            guard.sees(pod, &Served::default(), Instant::now()),
+            guard.sees(pod, &ProfileNames::default(), Instant::now()),
             "no certainty, no consequence"
         );
         kinds(&mut guard)
@@ -159,7 +163,7 @@ fn what_was_done_while_nobody_looked_is_found_at_the_start() {
 }
 
 #[test]
-fn others_pods_and_pods_without_references_are_nobodys_business() {
+fn pods_of_others_and_pods_without_references_are_ignored() {
     let (mut guard, now) = deciding();
     let mut other = pod("n1", &granted());
     other.spec.scheduler_name = "default-scheduler".to_owned();
@@ -168,7 +172,7 @@ fn others_pods_and_pods_without_references_are_nobodys_business() {
     let mut ended = pod("n1", &json!({}));
     ended.status.phase = "Succeeded".to_owned();
     for pod in [other, plain, ended] {
-        assert!(guard.sees(&pod, &Served::default(), now));
+        assert!(guard.sees(&pod, &ProfileNames::default(), now));
     }
     assert_eq!(kinds(&mut guard), []);
 }
@@ -188,18 +192,18 @@ fn a_change_of_leader_raises_no_alarm_and_a_late_leader_does() {
     let (mut guard, now) = (PodGuard::default(), Instant::now());
     let mut by_former = granted();
     by_former["corridoros.io/leader"] = json!("a_1/1");
-    guard.sees(&pod("n1", &by_former), &Served::default(), now);
-    guard.sees(&plain("n1", "a_1/1"), &Served::default(), now);
+    guard.sees(&pod("n1", &by_former), &ProfileNames::default(), now);
+    guard.sees(&plain("n1", "a_1/1"), &ProfileNames::default(), now);
     assert_eq!(kinds(&mut guard), [], "a follower looks on");
     guard.leads_as(Some("b_1/2".into()));
     guard.decides(now);
-    guard.sees(&pod("n1", &by_former), &Served::default(), now);
+    guard.sees(&pod("n1", &by_former), &ProfileNames::default(), now);
     guard.gone(&"q".into());
-    guard.sees(&plain("n2", "a_1/1"), &Served::default(), now);
+    guard.sees(&plain("n2", "a_1/1"), &ProfileNames::default(), now);
     assert_eq!(kinds(&mut guard), [Tampering::Leader], "it was not there when we began");
     guard.leads_as(None);
     guard.gone(&"q".into());
-    guard.sees(&plain("n2", "c_1/3"), &Served::default(), now);
+    guard.sees(&plain("n2", "c_1/3"), &ProfileNames::default(), now);
     assert_eq!(kinds(&mut guard), [], "it leads no more");
 }
 
@@ -215,16 +219,16 @@ fn wishing(gbps: &str) -> WirePod {
 }
 
 #[test]
-fn a_tenant_who_changes_his_wish_in_vain_is_told_and_nobody_is_alarmed() {
+fn a_change_by_the_tenant_without_effect_is_reported_and_raises_no_alarm() {
     let (mut guard, now) = deciding();
     sent(&mut guard, "n1");
-    guard.sees(&wishing("4"), &Served::default(), now);
+    guard.sees(&wishing("4"), &ProfileNames::default(), now);
     assert_eq!(told(&mut guard), [""; 0]);
     for _ in 0..2 {
-        assert!(guard.sees(&wishing("9"), &Served::default(), now));
+        assert!(guard.sees(&wishing("9"), &ProfileNames::default(), now));
     }
     assert_eq!(told(&mut guard), [REFERENCES_CHANGED], "once");
-    guard.sees(&wishing("12"), &Served::default(), now);
+    guard.sees(&wishing("12"), &ProfileNames::default(), now);
     assert_eq!(told(&mut guard), [REFERENCES_CHANGED], "another one");
     assert_eq!(kinds(&mut guard), []);
 }
@@ -234,10 +238,10 @@ fn an_end_that_cannot_be_read_is_told_once() {
     let (mut guard, now) = deciding();
     let ends = |text: &str| pod("", &json!({"corridoros.io/expectedEnd": text}));
     for text in ["2026-01-31T18:00:00Z", "tomorrow", "tomorrow", "soon"] {
-        guard.sees(&ends(text), &Served::default(), now);
+        guard.sees(&ends(text), &ProfileNames::default(), now);
     }
     assert_eq!(told(&mut guard).len(), 2);
     guard.gone(&"u".into());
-    guard.sees(&ends("soon"), &Served::default(), now);
+    guard.sees(&ends("soon"), &ProfileNames::default(), now);
     assert_eq!(told(&mut guard).len(), 1);
 }

@@ -54,7 +54,7 @@ impl From<PodMeta> for ObjectMeta {
     }
 }
 
-/// `metadata` of a Node: nobody reads its annotations.
+/// `metadata` of a Node: its annotations are not read.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct NodeMeta {
     #[prost(string, tag = "1")]

@@ -4,46 +4,46 @@
 use std::sync::Arc;
 
 use model::{NodeImage, NodeSelectorTerm, PreferredNodeTerm, RawRequirement};
-use oracle::{Cluster, Rules};
 use proptest::prelude::*;
+use rules::{Cluster, Rules};
 
 use super::story::Story;
-use crate::placing::{CacheLimit, Choice, KindKey, Placing, View};
+use crate::placing::{CacheLimit, Choice, Placing, PodClassKey, View};
 use crate::rng::Rng;
-use crate::testkit::{NodeBuilder, shape};
+use crate::testkit::{NodeBuilder, scheduling};
 use crate::tests::json;
-use crate::wake::Change;
+use crate::wake::ClusterChange;
 
 impl Story {
-    fn ask_somebody_new(&mut self) {
-        let kind = self.kinds[self.random.below(self.kinds.len())].clone();
-        let kind = self.one_like(&kind);
+    fn ask_a_new_class(&mut self) {
+        let class = self.classes[self.random.below(self.classes.len())].clone();
+        let class = self.one_like(&class);
         let seats = self.placing.seats().to_vec();
         let mut new = Placing::of(&self.cluster, seats, CacheLimit::default());
         let mut random = self.random.clone();
         let view = View { rules: &self.rules, cluster: &self.cluster };
-        let choice = self.placing.choose(view, &kind, &mut self.random);
-        assert_eq!(choice, new.choose(view, &kind, &mut random), "{kind:?}");
+        let choice = self.placing.choose(view, &class, &mut self.random);
+        assert_eq!(choice, new.choose(view, &class, &mut random), "{class:?}");
         if choice == Choice::Nowhere {
-            let why = self.placing.why_nowhere(view, &kind, None, &mut self.random);
-            let same = new.why_nowhere(view, &kind, None, &mut random);
-            assert_eq!(format!("{why:?}"), format!("{same:?}"), "{kind:?}");
+            let why = self.placing.diagnose(view, &class, None, &mut self.random);
+            let same = new.diagnose(view, &class, None, &mut random);
+            assert_eq!(format!("{why:?}"), format!("{same:?}"), "{class:?}");
         }
         assert_eq!(json(&self.random), json(&random), "as many draws");
     }
 
-    fn ask_of_promised(&mut self) {
+    fn ask_of_nominated(&mut self) {
         let pods = self.cluster.pods().values().filter(|pod| pod.node.is_none());
         let Some(pod) = pods.min_by(|one, other| one.uid.cmp(&other.uid)).cloned() else { return };
-        let (namespace, shape) = (pod.namespace().clone(), pod.shape.clone());
-        let kind = KindKey { profile: "p".into(), namespace, shape, reach: Vec::new() };
+        let (namespace, scheduling) = (pod.namespace().clone(), pod.scheduling.clone());
+        let class = PodClassKey { profile: "p".into(), namespace, scheduling, reach: Vec::new() };
         let seats = self.placing.seats().to_vec();
         let mut new = Placing::of(&self.cluster, seats, CacheLimit::default());
         let mut random = self.random.clone();
         let view = View { rules: &self.rules, cluster: &self.cluster };
-        let why = self.placing.why_nowhere(view, &kind, Some(&pod), &mut self.random);
-        let same = new.why_nowhere(view, &kind, Some(&pod), &mut random);
-        assert_eq!(format!("{why:?}"), format!("{same:?}"), "{kind:?}");
+        let why = self.placing.diagnose(view, &class, Some(&pod), &mut self.random);
+        let same = new.diagnose(view, &class, Some(&pod), &mut random);
+        assert_eq!(format!("{why:?}"), format!("{same:?}"), "{class:?}");
     }
 }
 
@@ -55,9 +55,9 @@ proptest! {
             for _ in 0..=story.below(3) {
                 story.step();
             }
-            story.ask_somebody_new();
+            story.ask_a_new_class();
             if story.one_in(4) {
-                story.ask_of_promised();
+                story.ask_of_nominated();
             }
         }
     }
@@ -66,15 +66,16 @@ proptest! {
 #[test]
 fn what_nodes_were_once_uses_up_no_numbers() {
     const BITS: usize = 13;
-    let mut shape = shape(100, 0);
+    let mut scheduling = scheduling(100, 0);
     for bit in 0..BITS {
         let raw = RawRequirement::new(&format!("bit{bit}"), "Exists", &[]);
         let term = NodeSelectorTerm::parse(&[raw], &[]);
-        shape.node_affinity.preferred.push(PreferredNodeTerm { weight: 1 << bit, term });
+        scheduling.node_affinity.preferred.push(PreferredNodeTerm { weight: 1 << bit, term });
     }
-    shape.images.push("app:1".into());
+    scheduling.images.push("app:1".into());
     let (profile, namespace) = ("p".into(), "team-a".into());
-    let kind = KindKey { profile, namespace, shape: Arc::new(shape), reach: Vec::new() };
+    let class =
+        PodClassKey { profile, namespace, scheduling: Arc::new(scheduling), reach: Vec::new() };
     let (mut cluster, mut placing) = (Cluster::default(), Placing::default());
     let (rules, mut random) = (Rules::default(), Rng::new(7));
     let image = Arc::new(NodeImage { names: vec!["app:1".into()], size_bytes: 1 << 30 });
@@ -86,8 +87,8 @@ fn what_nodes_were_once_uses_up_no_numbers() {
         let mut node = node.build();
         node.images = [image.clone()].into();
         cluster.nodes.insert("n".into(), node);
-        placing.note(Change::Node(&"n".into()), &cluster);
+        placing.note(ClusterChange::Node(&"n".into()), &cluster);
         let view = View { rules: &rules, cluster: &cluster };
-        assert_eq!(placing.choose(view, &kind, &mut random), Choice::On("n".into()), "{number}");
+        assert_eq!(placing.choose(view, &class, &mut random), Choice::On("n".into()), "{number}");
     }
 }

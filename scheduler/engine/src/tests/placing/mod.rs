@@ -1,4 +1,4 @@
-//! The quick way to a Node gives the oracle's answers: on random clusters, through random changes, asked again
+//! The quick way to a Node gives the plain rules' answers: on random clusters, through random changes, asked again
 //! and again for the same kinds of Pods.
 
 mod anew;
@@ -9,26 +9,26 @@ mod terms;
 use std::collections::BTreeMap;
 
 use model::{ClusterPod, NodeName};
-use oracle::{Chances, Decision, Preemption, decide};
 use proptest::prelude::*;
+use rules::{Chances, Decision, Preemption, decide};
 
 use self::story::{NODES, Story};
-use crate::placing::{Chance, Choice, KindKey, Remedy, View};
+use crate::placing::{Chance, Choice, PodClassKey, PreemptionResult, View};
 use crate::rejection::NodesRejection;
 
 impl Story {
     fn ask(&mut self) {
-        let kind = self.kinds[self.random.below(self.kinds.len())].clone();
-        let kind = self.one_like(&kind);
+        let class = self.classes[self.random.below(self.classes.len())].clone();
+        let class = self.one_like(&class);
         let view = View { rules: &self.rules, cluster: &self.cluster };
-        let choice = self.placing.choose(view, &kind, &mut self.random);
-        let decision = decide(&self.rules, &self.cluster, &kind.as_pod());
+        let choice = self.placing.choose(view, &class, &mut self.random);
+        let decision = decide(&self.rules, &self.cluster, &class.as_pod());
         match (&choice, &decision) {
             (Choice::On(node), Decision::Placed(placement)) => {
                 self.placed += 1;
                 assert!(
                     placement.best.contains(node),
-                    "{node} has {:?}, the best are {:?} of {:?} for {kind:?}",
+                    "{node} has {:?}, the best are {:?} of {:?} for {class:?}",
                     placement.scores.get(node),
                     placement.best,
                     placement.scores,
@@ -36,15 +36,15 @@ impl Story {
             }
             (Choice::Nowhere, Decision::Rejected(rejection)) => {
                 self.nowhere += 1;
-                self.ask_why(&kind, &kind.as_pod(), rejection);
+                self.ask_why(&class, &class.as_pod(), rejection);
             }
             (Choice::Unknown, _) => self.unknown += 1,
-            _ => panic!("{choice:?}, but the oracle says {decision:?} of {kind:?}"),
+            _ => panic!("{choice:?}, but the plain rules say {decision:?} of {class:?}"),
         }
     }
 
-    /// Of a Pod that waits with the promise of a Node.
-    fn ask_promised(&mut self) {
+    /// Of a Pod that waits nominated for a Node.
+    fn ask_nominated(&mut self) {
         let pods = self.cluster.pods().values().filter(|pod| pod.node.is_none());
         let mut waiting: Vec<_> = pods.cloned().collect();
         waiting.sort_by(|one, other| one.uid.cmp(&other.uid));
@@ -52,44 +52,47 @@ impl Story {
             return;
         }
         let pod = waiting.swap_remove(self.random.below(waiting.len()));
-        let (namespace, shape) = (pod.namespace().clone(), pod.shape.clone());
-        let kind = KindKey { profile: "p".into(), namespace, shape, reach: Vec::new() };
+        let (namespace, scheduling) = (pod.namespace().clone(), pod.scheduling.clone());
+        let class = PodClassKey { profile: "p".into(), namespace, scheduling, reach: Vec::new() };
         let view = View { rules: &self.rules, cluster: &self.cluster };
         let Decision::Rejected(rejection) = decide(&self.rules, &self.cluster, &pod) else {
             return;
         };
-        if self.placing.choose(view, &kind, &mut self.random) == Choice::Nowhere {
-            self.ask_why(&kind, &pod, &rejection);
+        if self.placing.choose(view, &class, &mut self.random) == Choice::Nowhere {
+            self.ask_why(&class, &pod, &rejection);
         }
     }
 
-    fn ask_why(&mut self, kind: &KindKey, pod: &ClusterPod, rejection: &oracle::Rejection) {
+    fn ask_why(&mut self, class: &PodClassKey, pod: &ClusterPod, rejection: &rules::Rejection) {
         let view = View { rules: &self.rules, cluster: &self.cluster };
-        let promised = Some(pod).filter(|pod| pod.nominated_node.is_some());
-        let why = self.placing.why_nowhere(view, kind, promised, &mut self.random);
+        let nominated = Some(pod).filter(|pod| pod.nominated_node.is_some());
+        let why = self.placing.diagnose(view, class, nominated, &mut self.random);
         let Some(why) = why else {
-            assert!(promised.is_some(), "it has just been answered");
+            assert!(nominated.is_some(), "it has just been answered");
             return;
         };
-        self.promised += usize::from(promised.is_some());
+        self.nominated += usize::from(nominated.is_some());
         let told = NodesRejection::of_counts(why.reasons, None);
         let told: BTreeMap<String, usize> =
             told.reasons.into_iter().map(|(text, count)| (text, count.nodes)).collect();
-        assert_eq!(told, rejection.counts(), "{kind:?}");
-        let preemption = oracle::preempt_after(&self.rules, &self.cluster, pod, rejection);
+        assert_eq!(told, rejection.counts(), "{class:?}");
+        let preemption = rules::preempt_after(&self.rules, &self.cluster, pod, rejection);
         match (why.preemption, preemption) {
-            (Remedy::NotTried, Preemption::NotTried) => {}
-            (Remedy::NotEligible(ours), Preemption::NotEligible(theirs)) => {
+            (PreemptionResult::NotTried, Preemption::NotTried) => {}
+            (PreemptionResult::NotEligible(ours), Preemption::NotEligible(theirs)) => {
                 assert_eq!(ours, theirs);
             }
-            (Remedy::NotHelpful(ours), theirs @ Preemption::NotHelpful(_)) => {
+            (PreemptionResult::NotHelpful(ours), theirs @ Preemption::NotHelpful(_)) => {
                 assert!(theirs.message().unwrap().ends_with(&ours), "{ours}: {theirs:?}");
             }
-            (Remedy::Possible(node, victims), Preemption::Possible { mut candidates, best }) => {
+            (
+                PreemptionResult::Possible(node, victims),
+                Preemption::Possible { mut candidates, best },
+            ) => {
                 self.remedies += 1;
                 self.violations += usize::from(candidates[&node].budget_violations > 0);
                 let view = View { rules: &self.rules, cluster: &self.cluster };
-                let ours = self.placing.all_remedies(view, kind, promised).unwrap();
+                let ours = self.placing.all_preemptions(view, class, nominated).unwrap();
                 assert!(ours.contains(&(node, victims)), "one of the best is chosen");
                 let theirs: BTreeMap<_, _> = best
                     .into_iter()
@@ -97,29 +100,29 @@ impl Story {
                     .collect();
                 assert_eq!(ours.into_iter().collect::<BTreeMap<_, _>>(), theirs);
             }
-            (ours, theirs) => panic!("{ours:?}, but the oracle says {theirs:?} of {kind:?}"),
+            (ours, theirs) => panic!("{ours:?}, but the plain rules say {theirs:?} of {class:?}"),
         }
     }
 
     /// What each Node is to a kind, by itself and together.
     fn ask_chances(&mut self) {
-        let kind = self.kinds[self.random.below(self.kinds.len())].clone();
-        let kind = self.one_like(&kind);
-        let expected = Chances::of(&self.rules, &self.cluster, &kind.as_pod());
+        let class = self.classes[self.random.below(self.classes.len())].clone();
+        let class = self.one_like(&class);
+        let expected = Chances::of(&self.rules, &self.cluster, &class.as_pod());
         let view = View { rules: &self.rules, cluster: &self.cluster };
-        let Some(all) = self.placing.chances(view, &kind) else { return };
+        let Some(all) = self.placing.chances(view, &class) else { return };
         let of = |node: &NodeName| match () {
             () if expected.feasible.contains(node) => Chance::Feasible,
             () if expected.preemptible.contains(node) => Chance::Preemptible,
             () => Chance::None,
         };
-        assert_eq!(all.len(), expected.feasible.len() + expected.preemptible.len(), "{kind:?}");
+        assert_eq!(all.len(), expected.feasible.len() + expected.preemptible.len(), "{class:?}");
         for (node, chance) in all {
-            assert_eq!(chance, of(&node), "{node} for {kind:?}");
+            assert_eq!(chance, of(&node), "{node} for {class:?}");
         }
         let node = NodeName::new(&format!("n{}", self.random.below(NODES)));
         let view = View { rules: &self.rules, cluster: &self.cluster };
-        assert_eq!(self.placing.chance_on(view, &kind, &node), Some(of(&node)), "{kind:?}");
+        assert_eq!(self.placing.chance_on(view, &class, &node), Some(of(&node)), "{class:?}");
     }
 
     fn play(seed: u64, steps: usize) -> Self {
@@ -130,7 +133,7 @@ impl Story {
             }
             story.ask();
             if story.one_in(2) {
-                story.ask_promised();
+                story.ask_nominated();
             }
             if story.one_in(4) {
                 story.ask_chances();
@@ -142,7 +145,7 @@ impl Story {
 
 proptest! {
     #[test]
-    fn the_quick_way_gives_the_oracles_answers(seed in any::<u64>(), steps in 1..120_usize) {
+    fn the_quick_way_gives_the_plain_rules_answers(seed in any::<u64>(), steps in 1..120_usize) {
         Story::play(seed, steps);
     }
 }
@@ -151,13 +154,13 @@ proptest! {
 fn most_questions_are_answered_the_quick_way() {
     let stories = (0..80).map(|seed| Story::play(seed, 100));
     let (mut placed, mut nowhere, mut unknown) = (0, 0, 0);
-    let (mut remedies, mut violations, mut promised) = (0, 0, 0);
+    let (mut remedies, mut violations, mut nominated) = (0, 0, 0);
     for story in stories {
         remedies += story.remedies;
         violations += story.violations;
-        promised += story.promised;
-        // Where many were promised a Node, only the oracle knows what Pods with hard constraints can do.
-        if !story.has_many_promises() {
+        nominated += story.nominated;
+        // Where many are nominated for a Node, only the plain rules know what Pods with hard constraints can do.
+        if !story.has_many_nominated() {
             placed += story.placed;
             nowhere += story.nowhere;
             unknown += story.unknown;
@@ -165,7 +168,7 @@ fn most_questions_are_answered_the_quick_way() {
     }
     assert!(placed > 1000 && nowhere > 500, "{placed} placed, {nowhere} nowhere");
     assert!(remedies > 150, "{remedies} remedies");
-    assert!(promised > 40, "{promised} of Pods that were promised a Node");
+    assert!(nominated > 40, "{nominated} of Pods that were nominated a Node");
     assert!(violations > 20, "{violations} remedies violate a budget");
     assert!(unknown * 4 < placed + nowhere, "{unknown} unknown of {}", placed + nowhere);
 }

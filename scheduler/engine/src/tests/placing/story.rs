@@ -5,15 +5,15 @@ use std::sync::Arc;
 use model::{
     ClusterNode, ClusterPod, Deletion, Effect, HostPort, LabelSelector, Labels, Node, NodeImage,
     NodeName, NodeSelector, NodeSelectorTerm, ObjectKey, ObjectRef, Owner, OwnerKind,
-    PreferredNodeTerm, RawRequirement, Reach, Resources, Shape, Taint, Toleration,
+    PreferredNodeTerm, RawRequirement, Reach, Resources, SchedulingSpec, Taint, Toleration,
     TolerationOperator, TopologySpreadConstraint, WeightedPodAffinityTerm, WhenUnsatisfiable,
 };
-use oracle::{Cluster, DefaultSpread, Plugin, Rules, ScoringStrategy};
+use rules::{Cluster, DefaultSpread, Plugin, Rules, ScoringStrategy};
 
-use crate::placing::{CacheLimit, KindKey, Placing};
+use crate::placing::{CacheLimit, Placing, PodClassKey};
 use crate::rng::Rng;
-use crate::testkit::{corridor, shape};
-use crate::wake::Change;
+use crate::testkit::{corridor, scheduling};
+use crate::wake::ClusterChange;
 
 pub(super) const NODES: usize = 12;
 /// Values of a label that few selectors read.
@@ -26,7 +26,7 @@ pub(super) struct Story {
     pub cluster: Cluster,
     pub placing: Placing,
     pub rules: Rules,
-    pub kinds: Vec<KindKey>,
+    pub classes: Vec<PodClassKey>,
     pub pods: usize,
     /// How many questions were answered how.
     pub placed: usize,
@@ -34,9 +34,9 @@ pub(super) struct Story {
     pub unknown: usize,
     pub remedies: usize,
     pub violations: usize,
-    pub promised: usize,
-    /// One in so many Pods waits, with the promise of a Node.
-    promises_one_in: usize,
+    pub nominated: usize,
+    /// One in so many Pods waits, nominated for a Node.
+    nominates_one_in: usize,
     /// More Pods come than go.
     is_crowded: bool,
 }
@@ -52,26 +52,26 @@ impl Story {
             cluster: Cluster::default(),
             placing: Placing::default(),
             rules: Rules::default(),
-            kinds: Vec::new(),
+            classes: Vec::new(),
             pods: 0,
             placed: 0,
             nowhere: 0,
             unknown: 0,
             remedies: 0,
             violations: 0,
-            promised: 0,
-            promises_one_in: 200,
+            nominated: 0,
+            nominates_one_in: 200,
             is_crowded: false,
         };
         story.rules = story.some_rules();
-        story.promises_one_in = [10, 200, 200][story.below(3)];
+        story.nominates_one_in = [10, 200, 200][story.below(3)];
         story.is_crowded = story.one_in(2);
         for number in 0..NODES {
             story.put_node(number);
         }
         for _ in 0..6 {
-            let kind = story.some_kind();
-            story.kinds.push(kind);
+            let class = story.some_class();
+            story.classes.push(class);
         }
         story
     }
@@ -80,8 +80,8 @@ impl Story {
         self.random.below(bound)
     }
 
-    pub fn has_many_promises(&self) -> bool {
-        self.promises_one_in < 100
+    pub fn has_many_nominated(&self) -> bool {
+        self.nominates_one_in < 100
     }
 
     pub fn one_in(&mut self, bound: usize) -> bool {
@@ -96,12 +96,12 @@ impl Story {
             rules.hard_pod_affinity_weight = 20;
         }
         match self.below(8) {
-            0 => rules.fit = ScoringStrategy::MostAllocated(oracle::cpu_and_memory()),
+            0 => rules.fit = ScoringStrategy::MostAllocated(rules::cpu_and_memory()),
             1 => {
-                let mut resources = oracle::cpu_and_memory();
+                let mut resources = rules::cpu_and_memory();
                 resources[0].weight = 5;
                 resources
-                    .push(oracle::ResourceWeight { resource: "example.com/gpu".into(), weight: 3 });
+                    .push(rules::ResourceWeight { resource: "example.com/gpu".into(), weight: 3 });
                 rules.fit = ScoringStrategy::LeastAllocated(resources);
                 rules.balanced_resources.push("example.com/gpu".into());
             }
@@ -175,21 +175,21 @@ impl Story {
         }
         let name = node.node.name.clone();
         self.cluster.nodes.insert(name.clone(), node);
-        self.placing.note(Change::Node(&name), &self.cluster);
+        self.placing.note(ClusterChange::Node(&name), &self.cluster);
     }
 
     fn drop_node(&mut self) {
         let number = self.below(NODES);
         let name = NodeName::new(&format!("n{number}"));
         if self.cluster.nodes.remove(&name).is_some() {
-            self.placing.note(Change::Node(&name), &self.cluster);
+            self.placing.note(ClusterChange::Node(&name), &self.cluster);
         }
     }
 
-    fn some_shape(&mut self) -> Shape {
+    fn some_scheduling(&mut self) -> SchedulingSpec {
         let cpu = [0, 100, 300, 700, 900, 900][self.below(if self.is_crowded { 6 } else { 4 })];
         let memory = [0, 64 << 20, 400 << 20][self.below(3)];
-        let mut it = shape(cpu, memory);
+        let mut it = scheduling(cpu, memory);
         it.labels = labels(&[("app", format!("a{}", self.below(3)))]);
         if self.one_in(2) {
             it.labels.extend(labels(&[("index", format!("{}", self.below(INDEXES)))]));
@@ -197,11 +197,11 @@ impl Story {
         if self.one_in(3) {
             let bytes = i64::try_from(self.below(1000)).unwrap();
             it.requests.asked.memory_bytes += bytes;
-            it.requests.held.memory_bytes += bytes;
+            it.requests.effective.memory_bytes += bytes;
         }
         it.priority = i32::try_from(self.below(3)).unwrap();
         if self.one_in(5) {
-            for list in [&mut it.requests.asked, &mut it.requests.held] {
+            for list in [&mut it.requests.asked, &mut it.requests.effective] {
                 list.scalar.insert("example.com/gpu".into(), 1);
             }
         }
@@ -255,35 +255,35 @@ impl Story {
         it
     }
 
-    fn some_kind(&mut self) -> KindKey {
-        let shape = Arc::new(self.some_shape());
+    fn some_class(&mut self) -> PodClassKey {
+        let scheduling = Arc::new(self.some_scheduling());
         let mut reach = Vec::new();
         if self.one_in(6) {
             let object: ObjectRef = corridor("c1");
             reach.push(Reach { object, node_selector: labels(&[("zone", "z1".to_owned())]) });
         }
         let namespace = NAMESPACES[self.below(2)].into();
-        KindKey { profile: "p".into(), namespace, shape, reach }
+        PodClassKey { profile: "p".into(), namespace, scheduling, reach }
     }
 
-    /// A Pod on a Node, or with the promise of one.
+    /// A Pod on a Node, or nominated for one.
     fn put_pod(&mut self) {
         let uid = if self.one_in(3) { self.below(self.pods.max(1)) } else { self.pods };
         self.pods = self.pods.max(uid + 1);
         let name = format!("p{uid}");
         let key = ObjectKey::new(NAMESPACES[self.below(2)], &name);
         let mut pod = ClusterPod::new(key, name.as_str().into());
-        pod.shape = if self.one_in(2) {
-            let kind = self.below(self.kinds.len());
-            self.kinds[kind].shape.clone()
+        pod.scheduling = if self.one_in(2) {
+            let class = self.below(self.classes.len());
+            self.classes[class].scheduling.clone()
         } else {
-            Arc::new(self.some_shape())
+            Arc::new(self.some_scheduling())
         };
         if self.one_in(30) {
-            pod.requests.held.cpu_milli = i64::MAX - 5;
+            pod.requests.effective.cpu_milli = i64::MAX - 5;
         }
         let node = Some(NodeName::new(&format!("n{}", self.below(NODES + 1))));
-        if self.one_in(self.promises_one_in) {
+        if self.one_in(self.nominates_one_in) {
             pod.nominated_node = node;
         } else {
             pod.node = node;
@@ -296,14 +296,14 @@ impl Story {
             pod.deletion = why[self.below(2)];
         }
         let before = self.cluster.insert_pod(pod.clone());
-        let change = Change::Pod { before: before.as_deref(), after: Some(&pod) };
+        let change = ClusterChange::Pod { before: before.as_deref(), after: Some(&pod) };
         self.placing.note(change, &self.cluster);
     }
 
     fn drop_pod(&mut self) {
         let uid = format!("p{}", self.below(self.pods.max(1)));
         if let Some(before) = self.cluster.remove_pod(&uid.as_str().into()) {
-            let change = Change::Pod { before: Some(&before), after: None };
+            let change = ClusterChange::Pod { before: Some(&before), after: None };
             self.placing.note(change, &self.cluster);
         }
     }
@@ -313,7 +313,7 @@ impl Story {
             let namespace = NAMESPACES[self.below(2)].into();
             let team = labels(&[("team", ["a", "b"][self.below(2)].to_owned())]);
             self.cluster.namespaces.insert(namespace, team);
-            self.placing.note(Change::Namespaces, &self.cluster);
+            self.placing.note(ClusterChange::Namespaces, &self.cluster);
             return;
         }
         let app = labels(&[("app", format!("a{}", self.below(3)))]);
@@ -321,7 +321,7 @@ impl Story {
         if self.one_in(4) {
             let before = self.cluster.services.remove(&ObjectKey::new(namespace, "s"));
             let before = before.as_ref().map(LabelSelector::of_labels);
-            let change = Change::Selectors { before: before.as_ref(), after: None };
+            let change = ClusterChange::Selectors { before: before.as_ref(), after: None };
             self.placing.note(change, &self.cluster);
             return;
         }
@@ -333,7 +333,7 @@ impl Story {
             let owner = Owner { kind: OwnerKind::ReplicaSet, name: "web".into() };
             self.cluster.owners.insert((namespace.into(), owner), after.clone())
         };
-        let change = Change::Selectors { before: before.as_ref(), after: Some(&after) };
+        let change = ClusterChange::Selectors { before: before.as_ref(), after: Some(&after) };
         self.placing.note(change, &self.cluster);
     }
 
@@ -350,8 +350,8 @@ impl Story {
                 self.placing.reconfigured(CacheLimit::default());
             }
             4 if self.one_in(2) => {
-                let (place, kind) = (self.below(self.kinds.len()), self.some_kind());
-                self.kinds[place] = kind;
+                let (place, class) = (self.below(self.classes.len()), self.some_class());
+                self.classes[place] = class;
             }
             5 if self.one_in(8) => self.placing.forget_unused(),
             5 => self.change_budget(),

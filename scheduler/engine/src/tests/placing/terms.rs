@@ -9,7 +9,7 @@ use model::{
 };
 
 use super::story::{INDEXES, NAMESPACES, Story, labels};
-use crate::placing::KindKey;
+use crate::placing::PodClassKey;
 
 impl Story {
     pub fn term(&mut self) -> PodAffinityTerm {
@@ -38,17 +38,17 @@ impl Story {
     }
 
     /// Another Pod of this kind, but for a label that few selectors read.
-    pub fn one_like(&mut self, kind: &KindKey) -> KindKey {
-        let mut shape = (*kind.shape).clone();
+    pub fn one_like(&mut self, class: &PodClassKey) -> PodClassKey {
+        let mut scheduling = (*class.scheduling).clone();
         match self.below(4) {
-            0 => drop(shape.labels.remove("index")),
-            1 => return kind.clone(),
+            0 => drop(scheduling.labels.remove("index")),
+            1 => return class.clone(),
             _ => {
                 let index = format!("{}", self.below(INDEXES));
-                shape.labels.extend(labels(&[("index", index)]));
+                scheduling.labels.extend(labels(&[("index", index)]));
             }
         }
-        KindKey { shape: Arc::new(shape), ..kind.clone() }
+        PodClassKey { scheduling: Arc::new(scheduling), ..class.clone() }
     }
 
     pub fn spread(&mut self) -> TopologySpreadConstraint {

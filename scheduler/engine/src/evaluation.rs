@@ -1,0 +1,107 @@
+//! The evaluation of all Nodes for one Pod: the quick form where it can tell, else the plain rules.
+
+use std::collections::BTreeMap;
+
+use model::{ClusterPod, NodeName, PodSpec, Reach, Reservable};
+use rules::{Decision, Placement, Preemption, Reason, decide_among, fits_somewhere, preempt_after};
+
+use crate::engine::Engine;
+use crate::placing::{Choice, Diagnosis, PodClassKey, View};
+use crate::queue::ParkKey;
+use crate::rejection::NodesRejection;
+
+/// The result of the plain rules for one Pod on all Nodes.
+pub(crate) enum Evaluation {
+    Feasible(Placement),
+    Rejected {
+        nodes: BTreeMap<NodeName, Vec<Reason>>,
+        rejected: NodesRejection,
+        preemption: Preemption,
+    },
+    /// The Pod cannot be parsed.
+    Failed(String),
+}
+
+impl Evaluation {
+    pub fn feasible(&self) -> usize {
+        match self {
+            Self::Feasible(placement) => placement.feasible.len(),
+            Self::Rejected { .. } | Self::Failed(_) => 0,
+        }
+    }
+}
+
+impl Engine {
+    /// The Pod of this kind as the rules see it, with what it refers to as it is now.
+    pub(crate) fn pod_to_place(&self, key: &ParkKey) -> ClusterPod {
+        let mut pod = key.as_pod();
+        let objects = key.objects.iter().filter_map(|object| self.objects.get(object));
+        pod.reach = objects.map(reach).collect();
+        pod
+    }
+
+    /// One of the best Nodes for a Pod of this kind, or why there is none. `None`: only [`Self::evaluate`] can tell.
+    pub(crate) fn best_node(&mut self, key: &ParkKey) -> Option<Result<NodeName, Diagnosis>> {
+        let class = self.class_key(key);
+        let rules = &self.config.profiles.of(&key.profile).rules;
+        let nominated = key.nominated.as_ref().and_then(|(node, _)| self.cluster.nodes.get(node));
+        if let Some(node) = nominated {
+            let to_place = self.pod_to_place(key);
+            if rules::filter(rules, &self.cluster, &to_place, node).is_empty() {
+                return Some(Ok(node.node.name.clone()));
+            }
+        }
+        let view = View { rules, cluster: &self.cluster };
+        match self.placing.choose(view, &class, &mut self.rng) {
+            Choice::On(node) => Some(Ok(node)),
+            Choice::Nowhere => {
+                let nominated = key.nominated.as_ref().map(|_| self.pod_to_place(key));
+                let (placing, rng) = (&mut self.placing, &mut self.rng);
+                placing.diagnose(view, &class, nominated.as_ref(), rng).map(Err)
+            }
+            Choice::Unknown => None,
+        }
+    }
+
+    /// The kind of Pod by what bears on where it goes, with what it refers to as it is now.
+    pub(crate) fn class_key(&self, key: &ParkKey) -> PodClassKey {
+        let objects = key.objects.iter().filter_map(|object| self.objects.get(object));
+        PodClassKey {
+            profile: key.profile.clone(),
+            namespace: key.namespace.clone(),
+            scheduling: key.scheduling.clone(),
+            reach: objects.map(reach).collect(),
+        }
+    }
+
+    pub(crate) fn evaluate(&self, key: &ParkKey) -> Evaluation {
+        self.evaluate_among(key, usize::MAX)
+    }
+
+    /// Evaluates at most `nodes_max` Nodes.
+    pub(crate) fn evaluate_among(&self, key: &ParkKey, nodes_max: usize) -> Evaluation {
+        let (rules, pod) = (self.rules_of(&key.profile), &self.pod_to_place(key));
+        match decide_among(rules, &self.cluster, pod, nodes_max) {
+            Decision::Placed(placement) => Evaluation::Feasible(placement),
+            Decision::Failed(failure) => Evaluation::Failed(failure.to_string()),
+            Decision::Rejected(rejection) => {
+                let preemption = if rejection.nodes.is_empty() {
+                    Preemption::NotTried
+                } else {
+                    preempt_after(rules, &self.cluster, pod, &rejection)
+                };
+                let rejected = NodesRejection::new(&rejection, &preemption);
+                Evaluation::Rejected { nodes: rejection.nodes, rejected, preemption }
+            }
+        }
+    }
+
+    pub(crate) fn fits_some_node(&self, spec: &PodSpec) -> bool {
+        let pod = self.pod_to_place(&ParkKey::of(spec));
+        fits_somewhere(self.rules_of(&spec.profile), &self.cluster, &pod)
+    }
+}
+
+fn reach(object: &Reservable) -> Reach {
+    Reach { object: object.object.clone(), node_selector: object.node_selector.clone() }
+}

@@ -1,0 +1,106 @@
+//! The same case in the plain rules' words. Cases are ours, so what is malformed is a mistake in
+//! `generate`, and ends the program.
+
+mod fields;
+mod plugin_args;
+mod pod;
+mod terms;
+
+use model::{
+    ClusterNode, ClusterPod, Effect, Labels, Node, NodeImage, ObjectKey, Owner, OwnerKind,
+    PodDisruptionBudget, Quantity, Taint, resources,
+};
+use rules::Cluster;
+use serde_json::Value;
+
+use fields::{int, items, labels, resource_list, small_int, text, texts};
+pub use plugin_args::rules;
+use terms::label_selector;
+
+pub fn cluster(case: &Value) -> Cluster {
+    let pods = items(&case["pods"]).iter().chain(items(&case["nominated"])).map(pod::pod);
+    let mut cluster = Cluster::new(items(&case["nodes"]).iter().map(node), pods);
+    for namespace in items(&case["namespaces"]) {
+        let metadata = &namespace["metadata"];
+        cluster.namespaces.insert(text(&metadata["name"]).into(), labels(&metadata["labels"]));
+    }
+    for budget in items(&case["budgets"]).iter().map(budget) {
+        cluster.insert_budget(budget);
+    }
+    cluster.services = items(&case["services"]).iter().map(service).collect();
+    for replica_set in items(&case["replicaSets"]) {
+        let (namespace, name) = key(replica_set);
+        let owner = Owner { kind: OwnerKind::ReplicaSet, name: name.into() };
+        let selector = label_selector(&replica_set["spec"]["selector"]);
+        cluster.owners.insert((namespace.into(), owner), selector);
+    }
+    cluster
+}
+
+fn key(object: &Value) -> (&str, &str) {
+    (text(&object["metadata"]["namespace"]), text(&object["metadata"]["name"]))
+}
+
+/// The Pod to schedule.
+pub fn incoming(case: &Value) -> ClusterPod {
+    let mut incoming = pod::pod(&case["pod"]);
+    let owner = &case["pod"]["metadata"]["ownerReferences"][0]["name"];
+    let owner = owner.as_str().map(|name| Owner { kind: OwnerKind::ReplicaSet, name: name.into() });
+    incoming.owner = owner;
+    incoming
+}
+
+fn node(node: &Value) -> ClusterNode {
+    let (metadata, spec, status) = (&node["metadata"], &node["spec"], &node["status"]);
+    let allocatable = &status["allocatable"];
+    let pods_max: Quantity = text(&allocatable["pods"]).parse().expect("a quantity");
+    let mut translated = ClusterNode::new(Node {
+        name: text(&metadata["name"]).into(),
+        labels: labels(&metadata["labels"]),
+        taints: items(&spec["taints"]).iter().map(taint).collect(),
+        unschedulable: spec["unschedulable"].as_bool().unwrap_or(false),
+        allocatable: resources(&resource_list(allocatable)),
+        pods_max: pods_max.value(),
+    });
+    let image = |image: &Value| NodeImage {
+        names: texts(&image["names"]).collect(),
+        size_bytes: int(&image["sizeBytes"]),
+    };
+    translated.images = items(&status["images"]).iter().map(image).map(Into::into).collect();
+    translated.declared_features = texts(&status["declaredFeatures"]).collect();
+    translated
+}
+
+fn taint(taint: &Value) -> Taint {
+    Taint {
+        key: text(&taint["key"]).into(),
+        value: text(&taint["value"]).into(),
+        effect: effect(&taint["effect"]).expect("a taint has an effect"),
+    }
+}
+
+fn effect(effect: &Value) -> Option<Effect> {
+    match text(effect) {
+        "" => None,
+        "NoSchedule" => Some(Effect::NoSchedule),
+        "NoExecute" => Some(Effect::NoExecute),
+        "PreferNoSchedule" => Some(Effect::PreferNoSchedule),
+        other => unreachable!("no case has the effect {other}"),
+    }
+}
+
+fn budget(budget: &Value) -> PodDisruptionBudget {
+    let (metadata, status) = (&budget["metadata"], &budget["status"]);
+    let disrupted = status["disruptedPods"].as_object().expect("a budget lists them");
+    PodDisruptionBudget {
+        key: ObjectKey::new(text(&metadata["namespace"]), text(&metadata["name"])),
+        selector: label_selector(&budget["spec"]["selector"]),
+        disruptions_allowed: small_int(&status["disruptionsAllowed"]),
+        disrupted_pods: disrupted.keys().map(|name| name.as_str().into()).collect(),
+    }
+}
+
+fn service(service: &Value) -> (ObjectKey, Labels) {
+    let (namespace, name) = key(service);
+    (ObjectKey::new(namespace, name), labels(&service["spec"]["selector"]))
+}

@@ -1,0 +1,206 @@
+//! Where a Pod can go, and where best.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use model::{ClusterNode, ClusterPod, NodeName, SelectorError, WhenUnsatisfiable};
+
+use crate::cluster::Cluster;
+use crate::prepared::{Prepared, Question};
+use crate::reason::{Plugin, Reason};
+use crate::rejection::Rejection;
+use crate::rules::Rules;
+use crate::scores::{NodeScore, score};
+use crate::spread::constraints;
+use crate::trial::TrialChange;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    Placed(Placement),
+    Rejected(Rejection),
+    /// The Pod cannot be understood: kube-scheduler ends the attempt with an error.
+    Failed(Failure),
+}
+
+/// Where the Pod can go. Never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    pub feasible: BTreeSet<NodeName>,
+    /// Empty when there is only one Node to choose: then nothing is scored.
+    pub scores: BTreeMap<NodeName, NodeScore>,
+    /// The Nodes with the highest total. kube-scheduler takes any of them.
+    pub best: BTreeSet<NodeName>,
+    /// The Nodes that cannot take it, with why. Empty when the Node that was nominated can: then
+    /// no other is tried.
+    pub rejected: BTreeMap<NodeName, Vec<Reason>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub plugin: Plugin,
+    pub why: SelectorError,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} cannot be applied: {}", self.plugin, self.why)
+    }
+}
+
+pub fn decide(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Decision {
+    decide_among(rules, cluster, pod, usize::MAX)
+}
+
+/// The same, but no more than the first so many Nodes are tried. What counts over the whole
+/// cluster still does.
+pub fn decide_among(
+    rules: &Rules,
+    cluster: &Cluster,
+    pod: &ClusterPod,
+    nodes_max: usize,
+) -> Decision {
+    if cluster.nodes.is_empty() {
+        return Decision::Rejected(Rejection::of_nodes(BTreeMap::new()));
+    }
+    let (narrowed, prepared) = match screen(rules, cluster, pod) {
+        Screening::Passed { only, prepared } => (only, prepared),
+        Screening::Rejected(reason) => {
+            return Decision::Rejected(Rejection::of_pod(reason, cluster.nodes.keys()));
+        }
+        Screening::Failed(failure) => return Decision::Failed(failure),
+    };
+    let question = Question { rules, cluster, pod, prepared: &prepared };
+    let try_on = |node| question.on(node).rejections();
+    let mut rejected = BTreeMap::new();
+    // The Node that was nominated is tried first, whatever the Pod's affinity names, and taken
+    // without a look at the others.
+    let nominated = pod.nominated_node.as_ref().and_then(|name| cluster.nodes.get(name));
+    let mut nominee_rejected_by = None;
+    if let Some(node) = nominated {
+        let reasons = try_on(node);
+        if reasons.is_empty() {
+            return place(question, [node.node.name.clone()].into(), BTreeMap::new());
+        }
+        nominee_rejected_by = reasons.first().map(Reason::plugin);
+        rejected.insert(node.node.name.clone(), reasons);
+    }
+    let mut feasible = BTreeSet::new();
+    for (name, node) in cluster.nodes.iter().take(nodes_max) {
+        let is_named = narrowed.as_ref().is_none_or(|only| only.contains(name));
+        if !is_named {
+            let not_named = Reason::NotNamed { nominee_rejected_by };
+            rejected.entry(name.clone()).or_insert_with(|| vec![not_named]);
+            continue;
+        }
+        let reasons = try_on(node);
+        if reasons.is_empty() {
+            feasible.insert(name.clone());
+        } else {
+            rejected.insert(name.clone(), reasons);
+        }
+    }
+    if feasible.is_empty() {
+        return Decision::Rejected(Rejection::of_nodes(rejected));
+    }
+    place(question, feasible, rejected)
+}
+
+/// Whether the Pod would be placed: the first Node that takes it is enough, unless its preferences cannot be
+/// scored.
+pub fn fits_somewhere(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> bool {
+    let soft = constraints(rules, cluster, pod, WhenUnsatisfiable::ScheduleAnyway);
+    if soft.is_err() || pod.node_affinity.preference_error().is_some() {
+        return matches!(decide(rules, cluster, pod), Decision::Placed(_));
+    }
+    let Screening::Passed { only, prepared } = screen(rules, cluster, pod) else { return false };
+    let question = Question { rules, cluster, pod, prepared: &prepared };
+    let is_named = |name: &NodeName| only.as_ref().is_none_or(|only| only.contains(name));
+    let mut nodes = cluster.nodes.iter().filter(|(name, _)| is_named(name));
+    nodes.any(|(_, node)| question.on(node).rejections().is_empty())
+}
+
+/// Why the Pod cannot be on this Node; empty when it can. Pods of at least its priority that
+/// are nominated for the Node count as if they were there.
+pub fn filter(
+    rules: &Rules,
+    cluster: &Cluster,
+    pod: &ClusterPod,
+    node: &ClusterNode,
+) -> Vec<Reason> {
+    filter_without(rules, cluster, pod, node, &[])
+}
+
+/// The same, were some Pods of the Node gone.
+pub fn filter_without(
+    rules: &Rules,
+    cluster: &Cluster,
+    pod: &ClusterPod,
+    node: &ClusterNode,
+    gone: &[&ClusterPod],
+) -> Vec<Reason> {
+    match screen(rules, cluster, pod) {
+        Screening::Rejected(reason) => vec![reason],
+        Screening::Failed(Failure { plugin, why }) => vec![Reason::Unparsable { plugin, why }],
+        Screening::Passed { only: Some(only), .. } if !only.contains(&node.node.name) => {
+            vec![Reason::NotNamed { nominee_rejected_by: None }]
+        }
+        Screening::Passed { prepared, .. } => {
+            let mut trial = Question { rules, cluster, pod, prepared: &prepared }.on(node);
+            trial.changes.extend(gone.iter().map(|gone| TrialChange::Remove(gone)));
+            trial.rejections()
+        }
+    }
+}
+
+/// What can be said of the Pod before any Node is looked at (kube-scheduler's PreFilter).
+pub(crate) enum Screening {
+    Passed {
+        /// The Nodes that its affinity names, when it names any.
+        only: Option<BTreeSet<NodeName>>,
+        prepared: Box<Prepared>,
+    },
+    Rejected(Reason),
+    Failed(Failure),
+}
+
+pub(crate) fn screen(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Screening {
+    let required = pod.node_affinity.required.as_ref();
+    let required = required.filter(|_| rules.filters_by(Plugin::NodeAffinity));
+    let only = required.and_then(model::NodeSelector::named_nodes);
+    if only.as_ref().is_some_and(BTreeSet::is_empty) {
+        return Screening::Rejected(Reason::NodeNamesConflict);
+    }
+    let prepared = match Prepared::new(rules, cluster, pod) {
+        Ok(prepared) => Box::new(prepared),
+        Err(why) => {
+            return Screening::Failed(Failure { plugin: Plugin::PodTopologySpread, why });
+        }
+    };
+    let affinity_error = pod.pod_affinity.error();
+    if let Some(why) = affinity_error.filter(|_| rules.filters_by(Plugin::InterPodAffinity)) {
+        let plugin = Plugin::InterPodAffinity;
+        return Screening::Rejected(Reason::Unparsable { plugin, why: why.clone() });
+    }
+    Screening::Passed { only, prepared }
+}
+
+fn place(
+    Question { rules, cluster, pod, .. }: Question<'_>,
+    feasible: BTreeSet<NodeName>,
+    rejected: BTreeMap<NodeName, Vec<Reason>>,
+) -> Decision {
+    if feasible.len() == 1 {
+        let best = feasible.clone();
+        return Decision::Placed(Placement { feasible, scores: BTreeMap::new(), best, rejected });
+    }
+    let scores = match score(rules, cluster, pod, &feasible) {
+        Ok(scores) => scores,
+        Err(error) => {
+            return Decision::Failed(Failure { plugin: error.plugin, why: error.why });
+        }
+    };
+    let highest = scores.values().map(|score| score.total).max();
+    let best = scores.iter().filter(|(_, score)| Some(score.total) == highest);
+    let best = best.map(|(name, _)| name.clone()).collect();
+    Decision::Placed(Placement { feasible, scores, best, rejected })
+}

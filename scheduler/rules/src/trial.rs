@@ -1,0 +1,61 @@
+//! One Pod tried on one Node.
+
+use model::{ClusterNode, ClusterPod};
+
+use crate::cluster::Cluster;
+use crate::filters::FILTERS;
+use crate::prepared::Prepared;
+use crate::reason::Reason;
+use crate::rules::Rules;
+
+/// A Pod put on the Node, or taken from it, in thought only. The order matters: kube-scheduler
+/// keeps its sums up to date change by change.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum TrialChange<'a> {
+    Add(&'a ClusterPod),
+    Remove(&'a ClusterPod),
+}
+
+impl<'a> TrialChange<'a> {
+    /// The Pod, with 1 when it comes and −1 when it goes.
+    pub fn signed(self) -> (&'a ClusterPod, i64) {
+        match self {
+            Self::Add(pod) => (pod, 1),
+            Self::Remove(pod) => (pod, -1),
+        }
+    }
+}
+
+/// The question whether the Pod can be on the Node after some changes to that Node.
+#[derive(Clone, Debug)]
+pub(crate) struct Trial<'a> {
+    pub rules: &'a Rules,
+    pub cluster: &'a Cluster,
+    pub pod: &'a ClusterPod,
+    pub prepared: &'a Prepared,
+    pub node: &'a ClusterNode,
+    pub changes: Vec<TrialChange<'a>>,
+}
+
+impl Trial<'_> {
+    /// Why not; empty when the Pod can be there. The Pod must fit both with and without the Pods
+    /// that are nominated for the Node: they may come, and they may end up elsewhere.
+    pub fn rejections(&self) -> Vec<Reason> {
+        let mut with_nominated = self.clone();
+        let name = &self.node.node.name;
+        let nominated = self.cluster.nominated_before(self.pod, name).map(TrialChange::Add);
+        with_nominated.changes.extend(nominated);
+        let reasons = with_nominated.first_rejections();
+        if !reasons.is_empty() || with_nominated.changes.len() == self.changes.len() {
+            return reasons;
+        }
+        self.first_rejections()
+    }
+
+    /// The reasons of the first rule that rejects.
+    fn first_rejections(&self) -> Vec<Reason> {
+        let filters = FILTERS.iter().filter(|filter| self.rules.filters_by(filter.plugin));
+        let mut answers = filters.map(|filter| (filter.reasons)(self));
+        answers.find(|reasons| !reasons.is_empty()).unwrap_or_default()
+    }
+}
