@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use crds::{AttestationPolicy, AttestationPolicySpec, Witness};
+use crds::{AttestationPolicy, AttestationPolicySpec};
 use daemons::corrd::CorridorTelemetry;
 use daemons::memqosd::BundleTelemetry;
 use kube::Client;
+use own_writes::OwnWrites;
 use parking_lot::RwLock;
 use tokio::sync::watch;
 use tracing::warn;
@@ -34,8 +35,8 @@ pub(crate) struct Context {
     pub corridor_wakes: Wakes,
     pub bundle_wakes: Wakes,
     pub policy_wakes: Wakes,
-    /// What this half and the driver really say, where both run in one process.
-    pub witness: Arc<Witness>,
+    /// What the controllers and the driver of this process have themselves written.
+    pub own_writes: Arc<OwnWrites>,
     pub alarms: Alarms,
 }
 
@@ -46,7 +47,7 @@ impl Context {
         backends: Backends,
         settings: Settings,
         metrics: Arc<Metrics>,
-        witness: Arc<Witness>,
+        own_writes: Arc<OwnWrites>,
         alarms: Alarms,
     ) -> Self {
         let mut failures = 0;
@@ -75,7 +76,7 @@ impl Context {
             corridor_wakes: Wakes::default(),
             bundle_wakes: Wakes::default(),
             policy_wakes: Wakes::default(),
-            witness,
+            own_writes,
             alarms,
         }
     }

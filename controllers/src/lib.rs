@@ -31,8 +31,8 @@ mod watch;
 use std::fmt;
 use std::sync::Arc;
 
-use crds::Witness;
 use kube::Client;
+use own_writes::OwnWrites;
 use parking_lot::Mutex;
 use prometheus::IntCounterVec;
 use thiserror::Error;
@@ -58,7 +58,7 @@ pub struct Controllers {
     settings: Mutex<Settings>,
     metrics: Arc<Metrics>,
     tampering: Option<IntCounterVec>,
-    witness: Arc<Witness>,
+    own_writes: Arc<OwnWrites>,
 }
 
 impl fmt::Debug for Controllers {
@@ -74,7 +74,7 @@ impl Controllers {
     pub fn new(client: Client, backends: Backends, settings: Settings) -> Self {
         let metrics = Arc::new(Metrics::new(&settings.cluster_name));
         let settings = Mutex::new(settings);
-        Self { client, backends, settings, metrics, tampering: None, witness: Arc::default() }
+        Self { client, backends, settings, metrics, tampering: None, own_writes: Arc::default() }
     }
 
     /// Holds from the next [`Self::run`] on.
@@ -89,9 +89,9 @@ impl Controllers {
         self
     }
 
-    /// For the driver of the same process: what the controllers really say, and what it says itself.
-    pub fn witness(&self) -> Arc<Witness> {
-        self.witness.clone()
+    /// For the driver of the same process, which records its own writes there too.
+    pub fn own_writes(&self) -> Arc<OwnWrites> {
+        self.own_writes.clone()
     }
 
     /// The series that the controllers keep, to be served by whoever runs them.
@@ -103,14 +103,14 @@ impl Controllers {
     /// goes on from there.
     pub async fn run(&self, stop: impl Future<Output = ()> + Send) -> Result<(), RunError> {
         let mut stop = std::pin::pin!(stop);
-        let speaking = Speaking(self.witness.clone());
+        let recording = Recording(self.own_writes.clone());
         let alarms = Alarms::new(self.client.clone(), self.tampering.clone());
         let starting = Context::start(
             self.client.clone(),
             self.backends.clone(),
             self.settings.lock().clone(),
             self.metrics.clone(),
-            speaking.0.clone(),
+            recording.0.clone(),
             alarms,
         );
         let context = tokio::select! {
@@ -134,12 +134,12 @@ impl Controllers {
     }
 }
 
-/// While this lives the controllers of this process speak for the objects. Then somebody else does.
-struct Speaking(Arc<Witness>);
+/// Ends the record of the controllers' writes with the run: afterwards another process may write.
+struct Recording(Arc<OwnWrites>);
 
-impl Drop for Speaking {
+impl Drop for Recording {
     fn drop(&mut self) {
-        self.0.forget_promises();
+        self.0.forget_controllers();
     }
 }
 

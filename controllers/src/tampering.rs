@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crds::{TAMPERING_REASON, Tampering};
 use kube::{Client, ResourceExt};
+use own_writes::{TAMPERING_REASON, Tampering};
 use parking_lot::Mutex;
 use prometheus::IntCounterVec;
 use tokio::sync::Semaphore;

@@ -8,9 +8,10 @@ mod status;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crds::{AttestationPolicy, AttestationPolicyStatus, TAMPERINGS_TOLD_MAX, Tampering};
+use crds::{AttestationPolicy, AttestationPolicyStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
+use own_writes::{TAMPERING_REPORTS_MAX, Tampering};
 
 use self::plan::{Op, plan};
 use crate::board::Wakes;
@@ -47,7 +48,7 @@ impl Controller for PolicyController {
         if is_overwritten {
             let message = "its status was written by somebody else";
             memory.told = memory.told.saturating_add(1);
-            let is_told = memory.told <= TAMPERINGS_TOLD_MAX;
+            let is_told = memory.told <= TAMPERING_REPORTS_MAX;
             context.alarms.raise(&*object, Tampering::Status, message, is_told);
         }
         let is_due = plan(&object, interval, Timestamp::now()) == Op::Audit;

@@ -5,11 +5,11 @@ mod observe;
 mod plan;
 mod status;
 
-use crds::Promised;
 use daemons::attestd::DeviceKind;
 use daemons::corrd::{self, CorridorRequest, CorridorTelemetry, Lease};
 use daemons::{Owner, Released, Reply};
 use jiff::Timestamp;
+use own_writes::PlacementStatus;
 
 use self::plan::PathChange;
 use self::status::Signals;
@@ -163,8 +163,8 @@ impl Kind for Corridors {
         status::with_own(object, own)
     }
 
-    fn promised(status: &crds::CorridorStatus, ticket: Option<String>) -> Promised {
-        status::promised(status, ticket)
+    fn placement(status: &crds::CorridorStatus, ticket: Option<String>) -> PlacementStatus {
+        status::placement(status, ticket)
     }
 
     fn list<'a>(context: &'a Context, owner_prefix: &'a str) -> Reply<'a, Vec<corrd::Corridor>> {

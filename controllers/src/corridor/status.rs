@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use crds::condition::{self, not_ready};
-use crds::{CorridorStatus, CorridorTelemetry as Readings, Phase, Promised};
+use crds::{CorridorStatus, CorridorTelemetry as Readings, Phase};
 use daemons::corrd::{Corridor, CorridorTelemetry, RecalibrationRequest};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use own_writes::PlacementStatus;
 
 use super::plan::PathChange;
 use crate::life::{Common, Damping, Drift, Health, conditions_drift};
@@ -225,8 +226,8 @@ pub(super) fn with_own(object: &crds::Corridor, own: &CorridorStatus) -> crds::C
     crds::Corridor { status: Some(restored), ..object.clone() }
 }
 
-pub(super) fn promised(status: &CorridorStatus, ticket: Option<String>) -> Promised {
-    Promised {
+pub(super) fn placement(status: &CorridorStatus, ticket: Option<String>) -> PlacementStatus {
+    PlacementStatus {
         phase: status.phase,
         handle: status.corridor_id.clone(),
         floor: status.floor_gbps,

@@ -202,7 +202,7 @@ async fn attest<K: Kind>(
     attestation::verify(requirement, keys, holder, device, ticket, Some(&nonce), now)
         .map_err(|fault| refuse(fault.to_string(), fault.reason()))?;
     context.metrics.attestation_passed(&facts.namespace, device);
-    context.witness.promises_ticket(&facts.uid, ticket);
+    context.own_writes.record_ticket(&facts.uid, ticket);
     let annotations = json!({ annotations::ATTESTATION_TICKET: ticket });
     let metadata = json!({ "annotations": annotations });
     Ok(write_metadata::<K>(context, object, metadata, guard).await?)

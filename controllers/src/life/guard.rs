@@ -11,9 +11,10 @@ mod unclear;
 
 use std::time::Instant;
 
-use crds::{CONTROLLERS_MANAGER, DRIVER_MANAGER, TAMPERINGS_TOLD_MAX, Tampering, annotations};
+use crds::{CONTROLLERS_MANAGER, DRIVER_MANAGER, annotations};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
 use kube::{Resource as _, ResourceExt as _};
+use own_writes::{TAMPERING_REPORTS_MAX, Tampering};
 use serde_json::{Value, json};
 
 use self::unclear::Unclear;
@@ -247,7 +248,7 @@ pub(crate) async fn put_right<K: Kind>(
     }
     for (kind, message) in &found {
         guard.told = guard.told.saturating_add(1);
-        context.alarms.raise(object, *kind, message, guard.told <= TAMPERINGS_TOLD_MAX);
+        context.alarms.raise(object, *kind, message, guard.told <= TAMPERING_REPORTS_MAX);
     }
     let is_deleting = object.meta().deletion_timestamp.is_some();
     let kept = guard.kept.as_ref().filter(|_| !is_deleting).map(|(_, kept)| kept.clone());

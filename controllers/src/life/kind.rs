@@ -3,12 +3,13 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use crds::{Phase, Promised};
+use crds::Phase;
 use daemons::attestd::DeviceKind;
 use daemons::corrd::Lease;
 use daemons::{DaemonError, Owner, Released, Reply};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use own_writes::PlacementStatus;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -67,7 +68,7 @@ pub(crate) trait Kind: Send + Sync + 'static {
     /// The object with this in the place of what its status says there.
     fn with_own_status(object: &Self::Object, own: &Self::Status) -> Self::Object;
     /// What Pods are placed by.
-    fn promised(status: &Self::Status, ticket: Option<String>) -> Promised;
+    fn placement(status: &Self::Status, ticket: Option<String>) -> PlacementStatus;
     fn validate(object: &Self::Object) -> Result<(), String>;
     fn demands_attestation(object: &Self::Object) -> bool;
     fn request(

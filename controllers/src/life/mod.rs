@@ -77,7 +77,7 @@ impl<K: Kind> Controller for LifeController<K> {
     fn gone(context: &Context, object: &K::Object) {
         if let Some(uid) = object.meta().uid.as_deref() {
             K::roster(context).leave(uid);
-            context.witness.forget(uid);
+            context.own_writes.forget(uid);
         }
         K::forget_metrics(context, object);
     }

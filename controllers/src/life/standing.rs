@@ -27,7 +27,7 @@ pub(super) fn record<K: Kind>(
     }
     let is_refused = is_refused(found.wish.invalid.is_some(), &seen.trust, verdict);
     if is_refused {
-        context.witness.refuses(&facts.uid);
+        context.own_writes.record_refusal(&facts.uid);
     }
     let standing = Standing {
         is_refused,

@@ -36,7 +36,7 @@ pub(super) fn news<K: Kind>(
     verdict: &Verdict,
 ) -> Vec<Telling> {
     let (before, after) = (&found.facts, K::facts(written));
-    let floor = |object: &K::Object| K::promised(&K::own_status(object), None).floor;
+    let floor = |object: &K::Object| K::placement(&K::own_status(object), None).floor;
     let transition = is_transition(before, verdict).then(|| of_verdict(verdict));
     let lost = lost::<K>(found);
     let update = of_update(&before.conditions, &after.conditions);

@@ -91,7 +91,7 @@ pub(crate) async fn walk<K: Kind>(
         Ok(done) => done,
         // It went while this pass was under way: there is nothing left to write to.
         Err(kube::Error::Api(status)) if status.code == 404 => {
-            context.witness.forget(object.meta().uid.as_deref().unwrap_or_default());
+            context.own_writes.forget(object.meta().uid.as_deref().unwrap_or_default());
             (None, Again::After(LISTING_AGE_MAX))
         }
         Err(error) => {
@@ -177,9 +177,9 @@ async fn step<K: Kind>(
 /// What the object says, with the driver's own word about its use where there is one.
 fn facts<K: Kind>(context: &Context, object: &K::Object) -> Facts {
     let mut facts = K::facts(object);
-    if let Some(used) = context.witness.used(&facts.uid) {
-        let drained = used.and_then(|used| used.drained_generation);
-        facts.is_in_use = used.map_or(facts.is_in_use, |used| used.is_in_use);
+    if let Some(usage) = context.own_writes.usage(&facts.uid) {
+        let drained = usage.and_then(|it| it.drained_generation);
+        facts.is_in_use = usage.map_or(facts.is_in_use, |it| it.is_in_use);
         // It has to be said in public as well: whoever looks on must be able to see why the object goes.
         facts.is_drained &= drained.is_some_and(|generation| generation >= facts.generation);
     }
@@ -300,8 +300,8 @@ async fn say<K: Kind>(
     let is_overwritten = memory.guard.is_overwritten;
     let stands = memory.guard.own_status().filter(|_| !is_worth_it && !is_overwritten);
     if found.seen.has_backend {
-        let promised = K::promised(stands.unwrap_or(&next), facts.ticket.clone());
-        context.witness.promises(&facts.uid, promised);
+        let placement = K::placement(stands.unwrap_or(&next), facts.ticket.clone());
+        context.own_writes.record_placement(&facts.uid, placement);
     }
     if !is_worth_it && !is_overwritten {
         return Ok(None);

@@ -5,12 +5,12 @@ mod observe;
 mod plan;
 mod status;
 
-use crds::Promised;
 use daemons::attestd::DeviceKind;
 use daemons::corrd::Lease;
 use daemons::memqosd::{Bundle, BundleRequest, BundleTelemetry};
 use daemons::{Owner, Released, Reply};
 use jiff::Timestamp;
+use own_writes::PlacementStatus;
 
 use self::plan::BundleChange;
 use self::status::Signals;
@@ -162,8 +162,8 @@ impl Kind for Bundles {
         status::with_own(object, own)
     }
 
-    fn promised(status: &crds::MemoryBundleStatus, ticket: Option<String>) -> Promised {
-        status::promised(status, ticket)
+    fn placement(status: &crds::MemoryBundleStatus, ticket: Option<String>) -> PlacementStatus {
+        status::placement(status, ticket)
     }
 
     fn list<'a>(context: &'a Context, owner_prefix: &'a str) -> Reply<'a, Vec<Bundle>> {

@@ -1,11 +1,12 @@
 //! Pure: how a bundle does, and what its status says.
 
 use crds::condition::{self, not_ready};
-use crds::{MemoryBundleStatus, Phase, Promised};
+use crds::{MemoryBundleStatus, Phase};
 use daemons::memqosd::{Bundle, BundleTelemetry};
 use daemons::units;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use own_writes::PlacementStatus;
 
 use super::plan::BundleChange;
 use crate::life::{Common, Damping, Drift, Health, conditions_drift};
@@ -141,8 +142,8 @@ pub(super) fn with_own(
     crds::MemoryBundle { status: Some(restored), ..object.clone() }
 }
 
-pub(super) fn promised(status: &MemoryBundleStatus, ticket: Option<String>) -> Promised {
-    Promised {
+pub(super) fn placement(status: &MemoryBundleStatus, ticket: Option<String>) -> PlacementStatus {
+    PlacementStatus {
         phase: status.phase,
         handle: status.ffm_handle.clone(),
         floor: status.floor_gbs,

@@ -72,7 +72,7 @@ impl Noted {
         created: Option<Timestamp>,
         is_ready: bool,
     ) {
-        if self.witness.was_refused(uid.as_str()) {
+        if self.own_writes.was_refused(uid.as_str()) {
             self.births.forget(uid);
         } else {
             self.born.extend(self.births.sees(kind, uid, created, is_ready, self.now));
@@ -157,7 +157,7 @@ mod tests {
         for uid in ["refused", "slow"] {
             seen(noted, corridor(uid, "Pending"));
         }
-        noted.witness.refuses("refused");
+        noted.own_writes.record_refusal("refused");
         for uid in ["refused", "slow"] {
             seen(noted, corridor(uid, "Failed"));
             seen(noted, corridor(uid, "Ready"));

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use crds::Witness;
 use engine::{Event, Kind};
 use kube::Resource;
 use model::{Assignment, NodeName, ObjectKind, ObjectRef, ObjectUid, Owner, OwnerKind};
+use own_writes::OwnWrites;
 use tokio::time::Instant as Moment;
 
 use crate::act::Condition;
@@ -70,7 +70,7 @@ pub(crate) struct Noted {
     pub guard: Guard,
     shared: Shared,
     /// What the controllers of this process really say.
-    pub witness: Arc<Witness>,
+    pub own_writes: Arc<OwnWrites>,
     /// Objects of which the driver has to say again what somebody else has overwritten.
     pub overwritten: Vec<ObjectRef>,
 }
@@ -105,7 +105,7 @@ impl Noted {
         self.guard.uses.gone(&uid);
         self.births.forget(&uid);
         self.phases.forget(&uid);
-        self.witness.forget(&gone.1.uid);
+        self.own_writes.forget(&gone.1.uid);
     }
 
     /// The Pod as the engine is told of it: without a grant that nobody but its forger gave.
@@ -191,7 +191,7 @@ macro_rules! followed_object {
                     noted.overwritten.push(object);
                 }
                 let seen = translate::Moment { wall_clock: wall_clock(), engine: noted.now };
-                Some(Event::ObjectSeen($translate(self, &noted.witness, seen)))
+                Some(Event::ObjectSeen($translate(self, &noted.own_writes, seen)))
             }
 
             fn gone(gone: Gone, noted: &mut Noted) -> Option<Event> {

@@ -42,7 +42,7 @@ impl Driver {
         self.noted.guard.leads_as(self.term_name());
         if change == Change::Ended {
             // What another says from now on is no forgery of what we said.
-            self.noted.witness.forget_uses();
+            self.noted.own_writes.forget_driver();
         }
         if self.duty.decides() {
             self.handle(Event::TermBegan);

@@ -51,8 +51,8 @@ impl Driver {
         for (backend, renewed) in self.noted.renewals.all() {
             self.metrics.objects.lease_renewed(backend.name(), renewed);
         }
-        let witness = &self.noted.witness;
-        let is_refused = |uid: &ObjectUid| witness.was_refused(uid.as_str());
+        let own_writes = &self.noted.own_writes;
+        let is_refused = |uid: &ObjectUid| own_writes.was_refused(uid.as_str());
         let overdue = self.noted.births.overdue(self.clock.now(), is_refused);
         for birth in self.noted.born.drain(..).chain(overdue).filter(|_| leads) {
             self.metrics.objects.became_ready(&birth);

@@ -1,19 +1,19 @@
-//! What somebody else may do to what is ours: the label of `corridor_tampering_total`.
+//! Writes by other accounts to what only the scheduler may write: the label of `corridor_tampering_total`.
 
 use std::fmt;
 
-/// One kind of tampering. The list is closed: no tenant's text becomes a label.
+/// One kind of tampering. The list is closed, so no tenant's text becomes a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tampering {
     /// Result annotations of a Pod were set, changed or removed.
     Grant,
-    /// A Pod that needs a grant was put on a Node by somebody else.
+    /// A Pod that needs a grant was bound by another account.
     Placement,
-    /// `corridoros.io/leader` was changed, or a Pod was bound by a leader that is none.
+    /// `corridoros.io/leader` was changed, or a Pod was bound by a replica that does not lead.
     Leader,
-    /// The status of an object of ours was written.
+    /// The status of a custom resource was written.
     Status,
-    /// A finalizer of ours was removed while something was allocated.
+    /// A finalizer was removed while something was allocated.
     Finalizer,
     /// `corridoros.io/allocationIntent` was set, changed or removed.
     Intent,
@@ -24,9 +24,8 @@ pub enum Tampering {
 /// The reason of the Warning Event on what was tampered with.
 pub const TAMPERING_REASON: &str = "TamperingDetected";
 
-/// Events and lines of log about one object. Whoever tampers for ever is counted for ever, and fills
-/// nothing.
-pub const TAMPERINGS_TOLD_MAX: u8 = 8;
+/// Events and log lines about one object. Further tampering is only counted, so that it cannot fill the log.
+pub const TAMPERING_REPORTS_MAX: u8 = 8;
 
 impl Tampering {
     pub const ALL: [Self; 7] = [
