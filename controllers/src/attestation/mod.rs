@@ -1,5 +1,7 @@
 //! Pure: what attestation is required, which device can meet it, and whether a ticket does.
 
+mod inventory;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -8,6 +10,8 @@ use daemons::attestd::{Device, DeviceKind};
 use daemons::firmware_at_least;
 use daemons::ticket::{self, TicketExpectation, TicketFault, TrustedKeys};
 use jiff::{SignedDuration, Timestamp};
+
+pub(crate) use self::inventory::DeviceInventory;
 
 /// The sum of what an object and the policies of its namespace ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -13,11 +13,13 @@ use own_writes::PlacementStatus;
 
 use self::plan::PathChange;
 use self::status::Signals;
-use crate::board::{Board, Roster, Wakes};
 use crate::context::Context;
 use crate::life::{Common, Drift, Facts, Health, Kind};
 use crate::metrics::Standing;
 use crate::settings::Settings;
+use crate::sweep::KnownUids;
+use crate::telemetry_cache::TelemetryCache;
+use crate::triggers::Triggers;
 
 /// The kind; its steps are the files beside this one.
 #[derive(Debug)]
@@ -40,16 +42,16 @@ impl Kind for Corridors {
         context.backends.corrd.is_some()
     }
 
-    fn board(context: &Context) -> &Board<CorridorTelemetry> {
+    fn telemetry_cache(context: &Context) -> &TelemetryCache<CorridorTelemetry> {
         &context.corridors
     }
 
-    fn roster(context: &Context) -> &Roster {
-        &context.corridor_roster
+    fn known_uids(context: &Context) -> &KnownUids {
+        &context.known_corridors
     }
 
-    fn wakes(context: &Context) -> &Wakes {
-        &context.corridor_wakes
+    fn triggers(context: &Context) -> &Triggers {
+        &context.corridor_triggers
     }
 
     fn begin_metrics(context: &Context, object: &crds::Corridor) {

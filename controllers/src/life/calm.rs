@@ -17,19 +17,19 @@ pub(crate) struct Calm {
 
 /// Whether a new sample calls for a pass. Metrics and what has to be remembered of the signal are
 /// brought up to date here in any case.
-pub(super) fn needs_pass<K: Kind>(
+pub(super) fn needs_reconcile<K: Kind>(
     context: &Context,
     object: &K::Object,
     memory: &mut Memory<K>,
 ) -> bool {
     let Memory { listing, signals, calm, routine_at, .. } = memory;
     let (Some(calm), Some(listing)) = (calm, listing) else { return true };
-    let board = K::board(context);
-    if listing.upheavals != board.upheavals() {
+    let cache = K::telemetry_cache(context);
+    if listing.invalidations != cache.invalidations() {
         return true;
     }
     let current = listing.allocations.iter().find(|it| it.id() == calm.id);
-    let Some((current, sample)) = current.zip(board.sample(&calm.id)) else { return true };
+    let Some((current, sample)) = current.zip(cache.sample(&calm.id)) else { return true };
     if !K::is_current(current, &sample) {
         return true;
     }

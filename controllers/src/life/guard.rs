@@ -276,7 +276,7 @@ pub(crate) async fn put_right<K: Kind>(
 }
 
 /// The object is gone for good: was it ours to let go?
-pub(crate) fn vanished<K: Kind>(context: &Context, object: &K::Object) {
+pub(crate) fn deleted<K: Kind>(context: &Context, object: &K::Object) {
     let uid = object.uid().unwrap_or_default();
     let was_held = object.finalizers().iter().any(|it| it == K::FINALIZER);
     if !context.alarms.is_let_go(&uid) && was_held && K::has_backend(context) {

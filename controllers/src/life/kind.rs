@@ -14,11 +14,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::facts::Facts;
-use crate::board::{Board, Roster, Wakes};
 use crate::context::Context;
 use crate::kubernetes::Object;
 use crate::metrics::Standing;
 use crate::settings::Settings;
+use crate::sweep::KnownUids;
+use crate::telemetry_cache::TelemetryCache;
+use crate::triggers::Triggers;
 
 /// An allocation as its daemon describes it.
 pub(crate) trait Allocation: Clone + Debug + Send + Sync + 'static {
@@ -47,9 +49,9 @@ pub(crate) trait Kind: Send + Sync + 'static {
     type Signals: Clone + Debug + Default + Send + Sync;
 
     fn has_backend(context: &Context) -> bool;
-    fn board(context: &Context) -> &Board<Self::Sample>;
-    fn roster(context: &Context) -> &Roster;
-    fn wakes(context: &Context) -> &Wakes;
+    fn telemetry_cache(context: &Context) -> &TelemetryCache<Self::Sample>;
+    fn known_uids(context: &Context) -> &KnownUids;
+    fn triggers(context: &Context) -> &Triggers;
     fn begin_metrics(context: &Context, object: &Self::Object);
     fn record_metrics(context: &Context, object: &Self::Object, sample: &Self::Sample);
     fn record_standing(

@@ -31,11 +31,11 @@ pub(crate) use self::facts::{Facts, Use};
 pub(crate) use self::kind::{Allocation, Common, Drift, Health, Kind, not_configured};
 pub(crate) use self::verdict::conditions_drift;
 use self::walk::Memory;
-use crate::board::Wakes;
 use crate::context::Context;
-use crate::harness::{Controller, Pass, Turn};
+use crate::controller::{Attempt, Controller, Outcome};
+use crate::triggers::Triggers;
 
-/// Lets the harness run a kind.
+/// The controller of a kind whose objects stand for an allocation.
 pub(crate) struct LifeController<K>(PhantomData<fn() -> K>);
 
 impl<K> Default for LifeController<K> {
@@ -48,35 +48,35 @@ impl<K: Kind> Controller for LifeController<K> {
     type Object = K::Object;
     type Memory = Memory<K>;
 
-    fn wakes(context: &Context) -> &Wakes {
-        K::wakes(context)
+    fn triggers(context: &Context) -> &Triggers {
+        K::triggers(context)
     }
 
-    async fn pass(
+    async fn reconcile(
         context: Arc<Context>,
         object: Arc<K::Object>,
         memory: Memory<K>,
-        turn: Turn,
-    ) -> Pass<Self> {
-        walk::walk::<K>(&context, &object, memory, turn).await
+        attempt: Attempt,
+    ) -> Outcome<Self> {
+        walk::walk::<K>(&context, &object, memory, attempt).await
     }
 
-    fn needs_pass(context: &Context, object: &K::Object, memory: &mut Memory<K>) -> bool {
-        calm::needs_pass(context, object, memory)
+    fn needs_reconcile(context: &Context, object: &K::Object, memory: &mut Memory<K>) -> bool {
+        calm::needs_reconcile(context, object, memory)
     }
 
-    fn met(context: &Context, object: &K::Object) {
-        K::roster(context).enter(object.meta().uid.as_deref().unwrap_or_default());
+    fn added(context: &Context, object: &K::Object) {
+        K::known_uids(context).insert(object.meta().uid.as_deref().unwrap_or_default());
         K::begin_metrics(context, object);
     }
 
-    fn vanished(context: &Context, object: &K::Object) {
-        guard::vanished::<K>(context, object);
+    fn deleted(context: &Context, object: &K::Object) {
+        guard::deleted::<K>(context, object);
     }
 
-    fn gone(context: &Context, object: &K::Object) {
+    fn forget(context: &Context, object: &K::Object) {
         if let Some(uid) = object.meta().uid.as_deref() {
-            K::roster(context).leave(uid);
+            K::known_uids(context).remove(uid);
             context.own_writes.forget(uid);
         }
         K::forget_metrics(context, object);

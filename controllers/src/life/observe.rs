@@ -33,7 +33,7 @@ pub(crate) struct Found<K: Kind> {
 pub(crate) struct Listing<A> {
     pub allocations: Vec<A>,
     pub taken: Instant,
-    pub upheavals: u64,
+    pub invalidations: u64,
 }
 
 pub(crate) async fn observe<K: Kind>(
@@ -52,7 +52,7 @@ pub(crate) async fn observe<K: Kind>(
     let allocations = memory.listing.as_ref().map(|it| it.allocations.clone());
     let requirement = requirement::<K>(context, object, &facts);
     if requirement.is_some() {
-        context.inventory.heard().await;
+        context.inventory.was_read().await;
     }
     let current = allocations.iter().flatten().find(|it| facts.handle.as_deref() == Some(it.id()));
     let current = current.or_else(|| allocations.iter().flatten().next());
@@ -75,9 +75,9 @@ async fn refresh<K: Kind>(
     owner: &Owner,
     memory: &mut Memory<K>,
 ) -> Result<(), DaemonError> {
-    let upheavals = K::board(context).upheavals();
+    let invalidations = K::telemetry_cache(context).invalidations();
     let is_good = |it: &Listing<K::Allocation>| {
-        it.upheavals == upheavals && it.taken.elapsed() < LISTING_AGE_MAX
+        it.invalidations == invalidations && it.taken.elapsed() < LISTING_AGE_MAX
     };
     if !facts.is_deleting && memory.listing.as_ref().is_some_and(is_good) {
         return Ok(());
@@ -86,7 +86,7 @@ async fn refresh<K: Kind>(
     let mut allocations = K::list(context, &owner.to_string()).await?;
     // The daemon lists by prefix; only the exact owner is ours.
     allocations.retain(|it| it.owner() == owner);
-    memory.listing = Some(Listing { allocations, taken: Instant::now(), upheavals });
+    memory.listing = Some(Listing { allocations, taken: Instant::now(), invalidations });
     Ok(())
 }
 
@@ -119,5 +119,5 @@ fn trust<K: Kind>(
         ticket: facts.ticket.as_deref(),
     };
     let keys = &context.backends.trusted_keys;
-    attestation::judge(requirement, &context.inventory.read(), keys, holder, known, now)
+    attestation::judge(requirement, &context.inventory.devices(), keys, holder, known, now)
 }

@@ -10,7 +10,7 @@ use super::observe::{Found, LISTING_AGE_MAX};
 use super::plan::{self, Plan, Waits};
 use super::walk::{Memory, PAUSE_MIN};
 use crate::attestation::Trust;
-use crate::line::Again;
+use crate::work_queue::Requeue;
 
 /// A lease that is renewed changes nothing else. If nothing else is to be done, that is known without
 /// another pass: with many objects these passes are most of what they cost.
@@ -20,7 +20,7 @@ pub(super) fn renewed<K: Kind>(
     health: &Health<K::Change>,
     memory: &mut Memory<K>,
     now: Timestamp,
-) -> Option<Again> {
+) -> Option<Requeue> {
     found.seen.allocations = memory.listing.as_ref().map(|it| it.allocations.clone());
     let plan = plan::plan(&found.facts, &found.seen, &found.wish, now);
     if plan.op.is_some() || plan.waits.is_some() || memory.trouble.is_some() {
@@ -45,9 +45,9 @@ pub(super) fn rest<K: Kind>(
     plan: &Plan<K::Change>,
     memory: &Memory<K>,
     now: Timestamp,
-) -> Again {
+) -> Requeue {
     if plan.waits == Some(Waits::Announcement) {
-        return Again::Now;
+        return Requeue::Now;
     }
     let until = |at: Timestamp| Duration::try_from(at.duration_since(now)).unwrap_or_default();
     let trust = match &found.seen.trust {
@@ -62,5 +62,5 @@ pub(super) fn rest<K: Kind>(
     let routine = memory.routine_at.filter(|at| *at > now).map(until);
     let pauses = [trust, lease, change, routine, health.look_again];
     let next = pauses.into_iter().flatten().min().unwrap_or(LISTING_AGE_MAX);
-    Again::After(next.clamp(PAUSE_MIN, LISTING_AGE_MAX))
+    Requeue::After(next.clamp(PAUSE_MIN, LISTING_AGE_MAX))
 }

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use super::facts::Facts;
 use super::plan::{Step, Waits};
 use crate::attestation::Trust;
-use crate::board::Flow;
+use crate::telemetry_cache::Flow;
 
 /// What failed in this pass or an earlier one, and has not succeeded since.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -29,10 +29,10 @@ use super::telling::{self, tell};
 use super::verdict::{self, Trouble, View};
 use crate::attestation::{self, KnownTicket};
 use crate::context::Context;
-use crate::harness::{Pass, Turn};
+use crate::controller::{Attempt, Outcome};
 use crate::kubernetes;
 use crate::life::LifeController;
-use crate::line::Again;
+use crate::work_queue::Requeue;
 
 /// No pass follows another sooner, unless something happened.
 pub(super) const PAUSE_MIN: Duration = Duration::from_millis(100);
@@ -85,30 +85,30 @@ pub(crate) async fn walk<K: Kind>(
     context: &Context,
     object: &K::Object,
     mut memory: Memory<K>,
-    turn: Turn,
-) -> Pass<LifeController<K>> {
-    let (object, again) = match step::<K>(context, object, &mut memory, turn).await {
+    attempt: Attempt,
+) -> Outcome<LifeController<K>> {
+    let (object, requeue) = match step::<K>(context, object, &mut memory, attempt).await {
         Ok(done) => done,
         // It went while this pass was under way: there is nothing left to write to.
         Err(kube::Error::Api(status)) if status.code == 404 => {
             context.own_writes.forget(object.meta().uid.as_deref().unwrap_or_default());
-            (None, Again::After(LISTING_AGE_MAX))
+            (None, Requeue::After(LISTING_AGE_MAX))
         }
         Err(error) => {
             let kind = <K::Object as kube::Resource>::kind(&());
             warn!(%kind, %error, "the API server did not take a write");
-            (None, Again::Failed)
+            (None, Requeue::WithBackoff)
         }
     };
-    Pass { object, memory, again }
+    Outcome { object, memory, requeue }
 }
 
 async fn step<K: Kind>(
     context: &Context,
     object: &K::Object,
     memory: &mut Memory<K>,
-    turn: Turn,
-) -> kube::Result<(Option<K::Object>, Again)> {
+    attempt: Attempt,
+) -> kube::Result<(Option<K::Object>, Requeue)> {
     context.policies.synced().await;
     memory.calm = None;
     let now = Timestamp::now();
@@ -117,10 +117,10 @@ async fn step<K: Kind>(
     let facts = facts::<K>(context, object);
     // Ours no longer, or never: nothing is touched.
     if facts.is_deleting && !facts.has_finalizer {
-        return Ok((None, Again::After(LISTING_AGE_MAX)));
+        return Ok((None, Requeue::After(LISTING_AGE_MAX)));
     }
     let Ok(owner) = Owner::new(&context.cluster_uid, &facts.uid) else {
-        return Ok((None, Again::Failed));
+        return Ok((None, Requeue::WithBackoff));
     };
     if memory.generation != facts.generation {
         (memory.generation, memory.trouble, memory.last_op) = (facts.generation, None, None);
@@ -145,16 +145,16 @@ async fn step<K: Kind>(
     let said = if is_over {
         None
     } else {
-        say::<K>(context, object, &found, &health, &plan, memory, turn, now).await?
+        say::<K>(context, object, &found, &health, &plan, memory, attempt, now).await?
     };
     if found.silence.is_some() {
-        return Ok((said, Again::Failed));
+        return Ok((said, Requeue::WithBackoff));
     }
     let newest = said.as_ref().unwrap_or(object);
     let done = match &plan.op {
-        Some(op) if turn.may_retry => {
+        Some(op) if attempt.may_retry => {
             let done =
-                act::<K>(context, newest, &found, &health, &plan, op, memory, turn, now).await?;
+                act::<K>(context, newest, &found, &health, &plan, op, memory, attempt, now).await?;
             let is_renewal = matches!(op, Op::RenewLease(_)) && said.is_none();
             match is_renewal.then(|| renewed::<K>(object, &mut found, &health, memory, now)) {
                 Some(Some(rest)) => (done.0, rest),
@@ -163,7 +163,7 @@ async fn step<K: Kind>(
         }
         // What was just said may be all that the next step waited for: a handle that is named, a
         // phase that is announced. Our own write coming back by the watch wakes nobody.
-        None if said.is_some() => (None, Again::After(PAUSE_MIN)),
+        None if said.is_some() => (None, Requeue::After(PAUSE_MIN)),
         _ => {
             if plan.op.is_none() && plan.waits.is_none() && memory.trouble.is_none() {
                 memory.calm = calm::<K>(&found, &health);
@@ -196,9 +196,9 @@ async fn act<K: Kind>(
     plan: &Plan<K::Change>,
     op: &Op<K::Change>,
     memory: &mut Memory<K>,
-    turn: Turn,
+    attempt: Attempt,
     now: Timestamp,
-) -> kube::Result<(Option<K::Object>, Again)> {
+) -> kube::Result<(Option<K::Object>, Requeue)> {
     debug!(owner = %found.owner, ?op, "applies");
     if let Op::Change(_, change) = op {
         K::asked(&mut memory.signals, change, now);
@@ -207,23 +207,23 @@ async fn act<K: Kind>(
     match apply::<K>(context, object, found, op, memory, now).await {
         Ok(changed) => {
             memory.trouble = None;
-            let again = match op {
+            let requeue = match op {
                 // Gone, as far as we are concerned: nothing more is touched.
-                Op::DropFinalizer => Again::After(LISTING_AGE_MAX),
-                Op::RenewLease(_) => Again::After(LEASE_PAUSE_MIN),
+                Op::DropFinalizer => Requeue::After(LISTING_AGE_MAX),
+                Op::RenewLease(_) => Requeue::After(LEASE_PAUSE_MIN),
                 // It succeeds and changes nothing: no reason to ask faster and faster.
-                _ if memory.last_op.as_ref() == Some(op) => Again::Failed,
-                _ => Again::Now,
+                _ if memory.last_op.as_ref() == Some(op) => Requeue::WithBackoff,
+                _ => Requeue::Now,
             };
             memory.last_op = Some(op.clone());
-            Ok((changed, again))
+            Ok((changed, requeue))
         }
         Err(Failure::Kubernetes(error)) => Err(error),
         Err(Failure::Daemon(trouble)) => {
             warn!(owner = %found.owner, why = trouble.message, "an operation failed");
             memory.trouble = Some(trouble);
-            let said = say::<K>(context, object, found, health, plan, memory, turn, now).await?;
-            Ok((said, Again::Failed))
+            let said = say::<K>(context, object, found, health, plan, memory, attempt, now).await?;
+            Ok((said, Requeue::WithBackoff))
         }
     }
 }
@@ -248,7 +248,7 @@ fn health<K: Kind>(
 
 fn sample<K: Kind>(context: &Context, found: &Found<K>) -> Option<Arc<K::Sample>> {
     let current = found.seen.current(&found.facts)?;
-    K::board(context).sample(current.id()).filter(|sample| K::is_current(current, sample))
+    K::telemetry_cache(context).sample(current.id()).filter(|sample| K::is_current(current, sample))
 }
 
 /// Writes the status if it is worth it. Returns the object as it is then.
@@ -260,7 +260,7 @@ async fn say<K: Kind>(
     health: &Health<K::Change>,
     plan: &Plan<K::Change>,
     memory: &mut Memory<K>,
-    turn: Turn,
+    attempt: Attempt,
     now: Timestamp,
 ) -> kube::Result<Option<K::Object>> {
     let facts = &found.facts;
@@ -288,7 +288,7 @@ async fn say<K: Kind>(
     };
     let drift = K::drift(object, &next);
     // Spread by a fifth, so that objects of one start do not write together for ever.
-    let pause = context.settings.status_interval.mul_f64(0.8 + 0.4 * turn.chance);
+    let pause = context.settings.status_interval.mul_f64(0.8 + 0.4 * attempt.jitter);
     let next_routine = now.checked_add(pause).ok();
     // A process that has just started does not know when the last write was: a moment ago, for all
     // it can tell.
@@ -347,7 +347,7 @@ fn view<'a, K: Kind>(
         facts: &found.facts,
         backend: K::BACKEND,
         has_backend: found.seen.has_backend,
-        flow: K::board(context).flow(Instant::now()),
+        flow: K::telemetry_cache(context).flow(Instant::now()),
         unreachable_after: context.settings.unreachable_after,
         invalid: found.wish.invalid.as_deref(),
         trust: &found.seen.trust,

@@ -14,11 +14,13 @@ use own_writes::PlacementStatus;
 
 use self::plan::BundleChange;
 use self::status::Signals;
-use crate::board::{Board, Roster, Wakes};
 use crate::context::Context;
 use crate::life::{Common, Drift, Facts, Health, Kind};
 use crate::metrics::Standing;
 use crate::settings::Settings;
+use crate::sweep::KnownUids;
+use crate::telemetry_cache::TelemetryCache;
+use crate::triggers::Triggers;
 
 /// The kind; its steps are the files beside this one.
 #[derive(Debug)]
@@ -41,16 +43,16 @@ impl Kind for Bundles {
         context.backends.memqosd.is_some()
     }
 
-    fn board(context: &Context) -> &Board<BundleTelemetry> {
+    fn telemetry_cache(context: &Context) -> &TelemetryCache<BundleTelemetry> {
         &context.bundles
     }
 
-    fn roster(context: &Context) -> &Roster {
-        &context.bundle_roster
+    fn known_uids(context: &Context) -> &KnownUids {
+        &context.known_bundles
     }
 
-    fn wakes(context: &Context) -> &Wakes {
-        &context.bundle_wakes
+    fn triggers(context: &Context) -> &Triggers {
+        &context.bundle_triggers
     }
 
     fn begin_metrics(context: &Context, object: &crds::MemoryBundle) {
