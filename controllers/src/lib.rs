@@ -2,7 +2,7 @@
 //!
 //! Every kind has a folder whose files are the steps of one reconcile: `observe` (the object and its daemon), `plan`
 //! (pure: at most one operation), `apply` (carries it out), `status` (pure). [`runner`] reconciles each object one at
-//! a time; [`life`] is the lifecycle of an object that stands for an allocation, whatever its kind. The scheduler's
+//! a time; [`lifecycle`] is the lifecycle of an object that stands for an allocation, whatever its kind. The scheduler's
 //! driver is never called: both halves meet at the API server and in `own-writes`.
 //!
 //! An allocation never leaks, because the order is fixed: finalizer and intent first, then the daemon, then the
@@ -16,7 +16,7 @@ mod controller;
 mod corridor;
 mod feed;
 mod kubernetes;
-mod life;
+mod lifecycle;
 mod memory_bundle;
 mod metrics;
 mod runner;
@@ -44,7 +44,7 @@ pub use crate::configuration::{
 };
 use crate::context::Context;
 use crate::corridor::Corridors;
-use crate::life::LifeController;
+use crate::lifecycle::AllocationController;
 use crate::memory_bundle::Bundles;
 pub use crate::metrics::Metrics;
 pub use crate::settings::{Backends, Settings};
@@ -147,8 +147,8 @@ impl Drop for Recording {
 fn all(context: &Arc<Context>) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     tasks.spawn(runner::run(context.clone(), PolicyController));
-    tasks.spawn(runner::run(context.clone(), LifeController::<Corridors>::default()));
-    tasks.spawn(runner::run(context.clone(), LifeController::<Bundles>::default()));
+    tasks.spawn(runner::run(context.clone(), AllocationController::<Corridors>::default()));
+    tasks.spawn(runner::run(context.clone(), AllocationController::<Bundles>::default()));
     tasks.spawn(feed::corrd(context.clone()));
     tasks.spawn(feed::memqosd(context.clone()));
     tasks.spawn(feed::attestd(context.clone()));

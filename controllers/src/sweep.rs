@@ -14,7 +14,7 @@ use tracing::{info, warn};
 
 use crate::context::Context;
 use crate::kubernetes;
-use crate::life::{Allocation, Kind};
+use crate::lifecycle::{AllocatedKind, Allocation};
 use crate::work_queue::jitter;
 
 /// The UIDs of one kind's objects that its watch shows. The watch may lag behind in both directions.
@@ -37,7 +37,7 @@ impl KnownUids {
     }
 }
 
-pub(crate) async fn run<K: Kind>(context: Arc<Context>) {
+pub(crate) async fn run<K: AllocatedKind>(context: Arc<Context>) {
     if !K::has_backend(&context) {
         return std::future::pending().await;
     }
@@ -50,7 +50,7 @@ pub(crate) async fn run<K: Kind>(context: Arc<Context>) {
 }
 
 /// Releases those of the suspects that are orphans again; returns the new suspects.
-async fn round<K: Kind>(
+async fn round<K: AllocatedKind>(
     context: &Context,
     suspects: &BTreeSet<(String, String)>,
 ) -> BTreeSet<(String, String)> {

@@ -134,7 +134,7 @@ pub(crate) enum Trust {
     /// No device will do.
     Denied {
         /// What each lacks; without a device, what all of them do.
-        failures: Vec<Failure>,
+        failures: Vec<DeviceFailure>,
         /// The policies of the object's own namespace refuse; else there is no device to look at.
         by_policy: bool,
         message: String,
@@ -147,13 +147,13 @@ pub(crate) enum Trust {
 
 /// A device that will not do, with the reason of `attestation_fail_total`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Failure {
+pub(crate) struct DeviceFailure {
     /// Empty: there is none to name.
     pub device: String,
     pub reason: &'static str,
 }
 
-impl Failure {
+impl DeviceFailure {
     fn of_all() -> Vec<Self> {
         vec![Self { device: String::new(), reason: "claim" }]
     }
@@ -164,11 +164,11 @@ const FAILURES_MAX: usize = 64;
 
 impl Trust {
     /// What has failed, to be counted.
-    pub fn failures(&self) -> Vec<Failure> {
+    pub fn failures(&self) -> Vec<DeviceFailure> {
         match self {
             Self::Denied { failures, .. } => failures.clone(),
             Self::Ask { device, fault: Some(fault) } => {
-                vec![Failure { device: device.clone(), reason: fault.reason() }]
+                vec![DeviceFailure { device: device.clone(), reason: fault.reason() }]
             }
             _ => Vec::new(),
         }
@@ -223,7 +223,7 @@ pub(crate) fn judge(
 ) -> Trust {
     let Some(requirement) = requirement else { return Trust::NotRequired };
     if let Some(message) = requirement.conflict.clone() {
-        return Trust::Denied { failures: Failure::of_all(), by_policy: true, message };
+        return Trust::Denied { failures: DeviceFailure::of_all(), by_policy: true, message };
     }
     let device = match inventory {
         Ok(devices) => match choose(requirement, devices, holder) {
@@ -335,7 +335,7 @@ fn denied(holder: Holder<'_>, unfit: &[(&str, Unfit)]) -> Trust {
             Some(pinned) => format!("attestd no longer knows device {pinned:?}, which is in use"),
             None => format!("attestd knows no {kind} device"),
         };
-        return Trust::Denied { failures: Failure::of_all(), by_policy: false, message };
+        return Trust::Denied { failures: DeviceFailure::of_all(), by_policy: false, message };
     }
     let named = unfit.iter().take(DEVICES_NAMED_MAX);
     let named: Vec<String> = named.map(|(device, it)| format!("{device}: {}", it.why)).collect();
@@ -348,7 +348,7 @@ fn denied(holder: Holder<'_>, unfit: &[(&str, Unfit)]) -> Trust {
     let failures = unfit
         .iter()
         .take(FAILURES_MAX)
-        .map(|(device, it)| Failure { device: (*device).to_owned(), reason: it.label });
+        .map(|(device, it)| DeviceFailure { device: (*device).to_owned(), reason: it.label });
     Trust::Denied { failures: failures.collect(), by_policy: true, message }
 }
 

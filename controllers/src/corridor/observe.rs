@@ -5,11 +5,11 @@ use daemons::{Owner, Reply};
 use jiff::Timestamp;
 
 use crate::context::Context;
-use crate::life::{Allocation, Facts, Use, not_configured};
+use crate::lifecycle::{Allocation, Observed, Use, not_configured};
 
-pub(super) fn facts(object: &crds::Corridor) -> Facts {
+pub(super) fn observed(object: &crds::Corridor) -> Observed {
     let status = object.status.clone().unwrap_or_default();
-    Facts::new(
+    Observed::new(
         &object.metadata,
         crds::CORRIDOR_FINALIZER,
         status.phase,

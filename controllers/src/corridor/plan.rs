@@ -104,7 +104,7 @@ pub(super) fn request(spec: &CorridorSpec, owner: &Owner, device: Option<&str>) 
 
 /// By its key, or by what stands: a path that corrd put on the wanted device by itself answers a
 /// wish that names the device.
-pub(super) fn answers(allocation: &Corridor, request: &CorridorRequest) -> bool {
+pub(super) fn satisfies(allocation: &Corridor, request: &CorridorRequest) -> bool {
     let wanted = request.path.device_id.as_deref();
     let on_device = wanted.is_none() || allocation.path.device_id.as_deref() == wanted;
     let path = PathSpec { device_id: request.path.device_id.clone(), ..allocation.path.clone() };
@@ -194,7 +194,7 @@ mod tests {
             let mut edited = spec.clone();
             edit(&mut edited);
             let wanted = request(&edited, &owner(), None);
-            assert_eq!(answers(&stands, &wanted), same_path, "row {row}");
+            assert_eq!(satisfies(&stands, &wanted), same_path, "row {row}");
             assert_eq!(change(&stands.path, &wanted.path).is_some(), in_place, "row {row}");
         }
         let mut tuned = spec.clone();
@@ -209,8 +209,8 @@ mod tests {
     fn asking_for_attestation_later_keeps_the_path_on_its_device() {
         let spec = CorridorSpec::new(4, [1550], 100);
         let stands = standing(&request(&spec, &owner(), None));
-        assert!(answers(&stands, &request(&spec, &owner(), Some("phot-0"))));
-        assert!(!answers(&stands, &request(&spec, &owner(), Some("phot-1"))));
+        assert!(satisfies(&stands, &request(&spec, &owner(), Some("phot-0"))));
+        assert!(!satisfies(&stands, &request(&spec, &owner(), Some("phot-1"))));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use own_writes::PlacementStatus;
 
 use super::plan::PathChange;
-use crate::life::{Common, Damping, Drift, Health, conditions_drift};
+use crate::lifecycle::{Damping, Drift, Health, StatusBase, conditions_drift};
 use crate::settings::Settings;
 
 /// A degraded path is well again only below this part of its target: the band in between decides
@@ -76,22 +76,23 @@ pub(super) fn judge(
     let of_floor = signals.floor.judge((id, floor), is_below, dwell, now);
     let of_latency = latency.zip(object.spec.latency_budget_ns).map(|(latency, budget)| {
         let is_over = latency > f64::from(budget);
-        let standing = signals.latency.judge((id, budget), is_over, dwell, now);
-        (standing, latency, budget)
+        let state = signals.latency.judge((id, budget), is_over, dwell, now);
+        (state, latency, budget)
     });
     let is_bad = (signals.ber.is_bad == Some(true))
         .then(|| (not_ready::BER_ABOVE_TARGET, ber_fault(object, sample)));
     let fault = of_floor
         .fault(not_ready::BELOW_FLOOR, || format!("{achievable} of {floor} Gbps"))
         .or_else(|| {
-            let (standing, latency, budget) = of_latency.as_ref()?;
+            let (state, latency, budget) = of_latency.as_ref()?;
             let figures = || format!("{latency} ns, the budget is {budget} ns");
-            standing.fault(not_ready::LATENCY_OVER_BUDGET, figures)
+            state.fault(not_ready::LATENCY_OVER_BUDGET, figures)
         })
         .or(is_bad);
-    let latency_again = of_latency.and_then(|(standing, ..)| standing.look_again());
-    let look_again = [ber_again, of_floor.look_again(), latency_again].into_iter().flatten().min();
-    Health { fault, remedy, look_again }
+    let latency_again = of_latency.and_then(|(state, ..)| state.recheck_after());
+    let recheck_after =
+        [ber_again, of_floor.recheck_after(), latency_again].into_iter().flatten().min();
+    Health { fault, remedy, recheck_after }
 }
 
 /// Too high, or well again, only after it has stayed so: light jitters. HELIOPASS is asked half
@@ -169,9 +170,9 @@ fn was_bad(object: &crds::Corridor) -> bool {
 pub(super) fn status(
     allocation: Option<&Corridor>,
     sample: Option<&CorridorTelemetry>,
-    common: Common,
+    base: StatusBase,
 ) -> CorridorStatus {
-    let Common { phase, generation, conditions, attestation_expires_at } = common;
+    let StatusBase { phase, generation, conditions, attestation_expires_at } = base;
     let sample = sample.filter(|_| allocation.is_some());
     CorridorStatus {
         phase: Some(phase),
@@ -196,14 +197,14 @@ pub(super) fn status(
     }
 }
 
-pub(super) fn status_unknown(object: &crds::Corridor, common: Common) -> CorridorStatus {
+pub(super) fn status_unknown(object: &crds::Corridor, base: StatusBase) -> CorridorStatus {
     let old = object.status.clone().unwrap_or_default();
     CorridorStatus {
         corridor_id: old.corridor_id,
         achievable_gbps: old.achievable_gbps,
         floor_gbps: old.floor_gbps,
         telemetry: old.telemetry,
-        ..status(None, None, common)
+        ..status(None, None, base)
     }
 }
 
@@ -244,7 +245,7 @@ pub(super) fn has_moved(
 ) -> bool {
     let empty = CorridorStatus::default();
     let old = object.status.as_ref().unwrap_or(&empty);
-    let next = status(Some(allocation), Some(sample), Common::of_readings());
+    let next = status(Some(allocation), Some(sample), StatusBase::of_readings());
     readings_moved(old, &next, f64::from(object.spec.min_gbps))
 }
 
@@ -268,7 +269,7 @@ pub(super) fn drift(object: &crds::Corridor, next: &CorridorStatus) -> Drift {
         // The first reading, unless nobody will read it any more.
         || (old.telemetry.is_none() && next.telemetry.is_some() && !is_releasing)
     {
-        return Drift::Turning;
+        return Drift::Transition;
     }
     let conditions = conditions_drift(&old.conditions, &next.conditions);
     let readings = readings_moved(old, next, f64::from(object.spec.min_gbps));

@@ -15,18 +15,18 @@ use own_writes::PlacementStatus;
 use self::plan::BundleChange;
 use self::status::Signals;
 use crate::context::Context;
-use crate::life::{Common, Drift, Facts, Health, Kind};
-use crate::metrics::Standing;
+use crate::lifecycle::{AllocatedKind, Drift, Health, Observed, StatusBase};
+use crate::metrics::ObjectState;
 use crate::settings::Settings;
 use crate::sweep::KnownUids;
 use crate::telemetry_cache::TelemetryCache;
 use crate::triggers::Triggers;
 
-/// The kind; its steps are the files beside this one.
+/// The kind. Its steps are the files of this folder.
 #[derive(Debug)]
 pub(crate) struct Bundles;
 
-impl Kind for Bundles {
+impl AllocatedKind for Bundles {
     const FINALIZER: &'static str = crds::FFM_FINALIZER;
     const DEVICE_KIND: DeviceKind = DeviceKind::Memory;
     const BACKEND: &'static str = "memqosd";
@@ -56,28 +56,28 @@ impl Kind for Bundles {
     }
 
     fn begin_metrics(context: &Context, object: &crds::MemoryBundle) {
-        context.metrics.bundle_met(object);
+        context.metrics.bundle_added(object);
     }
 
     fn record_metrics(context: &Context, object: &crds::MemoryBundle, sample: &BundleTelemetry) {
         context.metrics.bundle_sample(object, sample);
     }
 
-    fn record_standing(
+    fn record_state(
         context: &Context,
         object: &crds::MemoryBundle,
-        standing: Standing,
+        state: ObjectState,
         now: Timestamp,
     ) {
-        context.metrics.bundle_stands(object, crds::floor_at(&object.spec, now), standing);
+        context.metrics.set_bundle_state(object, crds::floor_at(&object.spec, now), state);
     }
 
     fn forget_metrics(context: &Context, object: &crds::MemoryBundle) {
         context.metrics.forget_bundle(object);
     }
 
-    fn facts(object: &crds::MemoryBundle) -> Facts {
-        observe::facts(object)
+    fn observed(object: &crds::MemoryBundle) -> Observed {
+        observe::observed(object)
     }
 
     fn validate(object: &crds::MemoryBundle) -> Result<(), String> {
@@ -102,8 +102,8 @@ impl Kind for Bundles {
         request.key().to_string()
     }
 
-    fn answers(allocation: &Bundle, request: &BundleRequest) -> bool {
-        plan::answers(allocation, request)
+    fn satisfies(allocation: &Bundle, request: &BundleRequest) -> bool {
+        plan::satisfies(allocation, request)
     }
 
     fn change(allocation: &Bundle, request: &BundleRequest) -> Option<BundleChange> {
@@ -136,13 +136,13 @@ impl Kind for Bundles {
     fn status(
         allocation: Option<&Bundle>,
         sample: Option<&BundleTelemetry>,
-        common: Common,
+        base: StatusBase,
     ) -> crds::MemoryBundleStatus {
-        status::status(allocation, sample, common)
+        status::status(allocation, sample, base)
     }
 
-    fn status_unknown(object: &crds::MemoryBundle, common: Common) -> crds::MemoryBundleStatus {
-        status::status_unknown(object, common)
+    fn status_unknown(object: &crds::MemoryBundle, base: StatusBase) -> crds::MemoryBundleStatus {
+        status::status_unknown(object, base)
     }
 
     fn drift(object: &crds::MemoryBundle, next: &crds::MemoryBundleStatus) -> Drift {

@@ -69,7 +69,7 @@ pub(super) fn request(
 }
 
 /// By its key, or by what stands: see the Corridor's.
-pub(super) fn answers(allocation: &Bundle, request: &BundleRequest) -> bool {
+pub(super) fn satisfies(allocation: &Bundle, request: &BundleRequest) -> bool {
     let wanted = request.memory.device_id.as_deref();
     let on_device = wanted.is_none() || allocation.memory.device_id.as_deref() == wanted;
     let memory =

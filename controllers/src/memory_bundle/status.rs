@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use own_writes::PlacementStatus;
 
 use super::plan::BundleChange;
-use crate::life::{Common, Damping, Drift, Health, conditions_drift};
+use crate::lifecycle::{Damping, Drift, Health, StatusBase, conditions_drift};
 use crate::settings::Settings;
 
 /// Readings are written again when they moved by more than this part.
@@ -41,23 +41,23 @@ pub(super) fn judge(
     let is_lapsed = sample.map_or(allocation.lapsed, |it| it.lapsed);
     let of = (allocation.ffm_handle.as_str(), floor);
     let is_below = is_lapsed || achieved < f64::from(floor);
-    let standing = signals.floor.judge(of, is_below, settings.floor_dwell, now);
-    let fault = standing.fault(not_ready::BELOW_FLOOR, || {
+    let state = signals.floor.judge(of, is_below, settings.floor_dwell, now);
+    let fault = state.fault(not_ready::BELOW_FLOOR, || {
         if is_lapsed {
             "its lease lapsed; bandwidth returns with the next renewal".to_owned()
         } else {
             format!("{achieved} of {floor} GB/s")
         }
     });
-    Health { fault, look_again: standing.look_again(), ..Health::default() }
+    Health { fault, recheck_after: state.recheck_after(), ..Health::default() }
 }
 
 pub(super) fn status(
     allocation: Option<&Bundle>,
     sample: Option<&BundleTelemetry>,
-    common: Common,
+    base: StatusBase,
 ) -> MemoryBundleStatus {
-    let Common { phase, generation, conditions, attestation_expires_at } = common;
+    let StatusBase { phase, generation, conditions, attestation_expires_at } = base;
     let sample = sample.filter(|_| allocation.is_some());
     // The daemon counts all pages since the allocation; the larger count is the later one.
     let moved = allocation.map(|it| it.moved_pages.max(sample.map_or(0, |it| it.moved_pages)));
@@ -78,7 +78,7 @@ pub(super) fn status(
     }
 }
 
-pub(super) fn status_unknown(object: &crds::MemoryBundle, common: Common) -> MemoryBundleStatus {
+pub(super) fn status_unknown(object: &crds::MemoryBundle, base: StatusBase) -> MemoryBundleStatus {
     let old = object.status.clone().unwrap_or_default();
     MemoryBundleStatus {
         ffm_handle: old.ffm_handle,
@@ -87,7 +87,7 @@ pub(super) fn status_unknown(object: &crds::MemoryBundle, common: Common) -> Mem
         floor_gbs: old.floor_gbs,
         moved_pages: old.moved_pages,
         tail_p99_ms: old.tail_p99_ms,
-        ..status(None, None, common)
+        ..status(None, None, base)
     }
 }
 
@@ -113,7 +113,7 @@ pub(super) fn drift(object: &crds::MemoryBundle, next: &MemoryBundleStatus) -> D
         // The first reading, unless nobody will read it any more.
         || (old.achieved_gbs.is_none() && next.achieved_gbs.is_some() && !is_releasing)
     {
-        return Drift::Turning;
+        return Drift::Transition;
     }
     let conditions = conditions_drift(&old.conditions, &next.conditions);
     let readings = readings_moved(old, next, floor);
@@ -160,7 +160,7 @@ pub(super) fn has_moved(
 ) -> bool {
     let empty = MemoryBundleStatus::default();
     let old = object.status.as_ref().unwrap_or(&empty);
-    let next = status(Some(allocation), Some(sample), Common::of_readings());
+    let next = status(Some(allocation), Some(sample), StatusBase::of_readings());
     readings_moved(old, &next, f64::from(allocation.memory.floor_gbs))
 }
 

@@ -1,8 +1,8 @@
 //! What the controllers measure, served by whoever runs them. Series die with their object.
 
 mod attestation;
+mod object_state;
 mod series;
-mod standing;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -17,8 +17,8 @@ use prometheus::core::Collector;
 use prometheus::{Counter, CounterVec, Gauge, GaugeVec, IntCounter, IntCounterVec, Registry};
 
 use self::attestation::AttestationSeries;
+pub(crate) use self::object_state::ObjectState;
 use self::series::{BundleSeries, CorridorSeries, Maker};
-pub(crate) use self::standing::Standing;
 
 /// Objects, and wavelengths of Corridors, that have series. A wavelength has five; half a million
 /// series are as much as one Prometheus scrape should bring.
@@ -115,7 +115,7 @@ impl Metrics {
             corridors: CorridorSeries::new(&make),
             bundles: BundleSeries::new(&make),
             attestation: AttestationSeries::new(&make),
-            refused: standing::refused(&make),
+            refused: object_state::refused(&make),
             reconciles: make.counts(
                 "corridor_reconciles_total",
                 "Passes of the controllers over objects, by kind.",
@@ -151,7 +151,7 @@ impl Metrics {
     }
 
     /// It is here from now on, and so is all that is counted of it.
-    pub(crate) fn corridor_met(&self, object: &Corridor) {
+    pub(crate) fn corridor_added(&self, object: &Corridor) {
         if self.rows.lock().admit_corridor(&name_of(object), &BTreeSet::new()).is_none() {
             self.dropped.inc();
             return;
@@ -258,7 +258,7 @@ impl Metrics {
     }
 
     /// It is here from now on, and so is what is counted of it.
-    pub(crate) fn bundle_met(&self, object: &MemoryBundle) {
+    pub(crate) fn bundle_added(&self, object: &MemoryBundle) {
         if let Some((namespace, name)) = self.listed_bundle(object) {
             self.bundles.allocations.with_label_values(&[&namespace, &name]);
         }

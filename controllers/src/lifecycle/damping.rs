@@ -1,9 +1,9 @@
 //! Pure: when a limit that was crossed counts as kept again.
 //!
-//! A crossing counts at once, because from then on promises would be false. A return counts at once too, the first
-//! time. But a limit that is crossed again soon after its return is damped: it has to be kept for a dwell time without a
-//! break, twice as long after each relapse. So a path that recovers is used without delay, and one whose readings
-//! alternate around its floor stays Degraded: it writes nothing at the rate of telemetry, and its line is left alone.
+//! A crossing counts at once, because the floor is not met from then on. The first return counts at once too. A limit
+//! that is crossed again soon after its return is damped: it has to be kept for a dwell time without a break, twice as
+//! long after each relapse. So a path that recovers is used without delay, and one whose readings alternate around its
+//! floor stays Degraded: it causes no writes at the rate of telemetry, and wakes no waiting Pods.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use jiff::Timestamp;
 
 /// The dwell time grows up to 64 times its first length: with the default, to about five minutes.
 const DOUBLINGS_MAX: u32 = 6;
-/// After as many dwell times without a crossing, what was before is forgotten: with the default, after five minutes.
+/// After as many dwell times without a crossing, earlier ones are forgotten: with the default, after five minutes.
 const FORGOTTEN_AFTER_DWELLS: u32 = 60;
 
 /// What is remembered of one limit of one allocation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Damping {
-    /// Of which allocation, and of which limit: a new one begins anew.
+    /// The allocation and its limit. Another one starts from the beginning.
     of: Option<(String, u32)>,
     is_crossed: bool,
     /// Crossings that came soon after a return.
@@ -30,7 +30,7 @@ pub(crate) struct Damping {
 
 /// How a limit counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum LimitState {
     Kept,
     Crossed,
     /// It is kept, and counts as crossed until it has been for the whole of `dwell`.
@@ -49,25 +49,25 @@ impl Damping {
         is_crossed: bool,
         dwell: Duration,
         now: Timestamp,
-    ) -> Standing {
+    ) -> LimitState {
         if self.of.as_ref().is_none_or(|(id, limit)| (id.as_str(), *limit) != of) {
             *self = Self { of: Some((of.0.to_owned(), of.1)), ..Self::default() };
         }
         if is_crossed {
             self.cross(dwell, now);
-            return Standing::Crossed;
+            return LimitState::Crossed;
         }
         if !self.is_crossed {
-            return Standing::Kept;
+            return LimitState::Kept;
         }
         let kept_for = since(*self.kept_since.get_or_insert(now), now);
         let dwell = self.dwell(dwell);
         if kept_for < dwell {
             let remaining = dwell.saturating_sub(kept_for);
-            return Standing::Dwelling { relapses: self.relapses, dwell, remaining };
+            return LimitState::Dwelling { relapses: self.relapses, dwell, remaining };
         }
         (self.is_crossed, self.kept_since, self.returned_at) = (false, None, Some(now));
-        Standing::Kept
+        LimitState::Kept
     }
 
     fn cross(&mut self, dwell: Duration, now: Timestamp) {
@@ -90,8 +90,8 @@ impl Damping {
     }
 }
 
-impl Standing {
-    /// What to say of it, if it counts as crossed. `figures`: what the latest reading says.
+impl LimitState {
+    /// Reason and message, if it counts as crossed. `figures`: the latest reading.
     pub fn fault(
         &self,
         reason: &'static str,
@@ -100,7 +100,7 @@ impl Standing {
         match self {
             Self::Kept => None,
             Self::Crossed => Some((reason, figures())),
-            // Without figures: what is said changes with each crossing that counts, and with nothing else.
+            // Without figures, so that the message changes only with a crossing that counts.
             Self::Dwelling { relapses, dwell, .. } => {
                 let (times, seconds) = (relapses.saturating_add(1), dwell.as_secs_f64());
                 let message = format!(
@@ -111,8 +111,8 @@ impl Standing {
         }
     }
 
-    /// When to look again though nothing new has come.
-    pub fn look_again(&self) -> Option<Duration> {
+    /// When to judge again though no sample has come.
+    pub fn recheck_after(&self) -> Option<Duration> {
         match self {
             Self::Dwelling { remaining, .. } => Some(*remaining),
             Self::Kept | Self::Crossed => None,
@@ -120,7 +120,7 @@ impl Standing {
     }
 }
 
-/// A clock that was set back says nothing.
+/// Zero for a clock that was set back.
 fn since(at: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(at)).unwrap_or_default()
 }
@@ -142,16 +142,16 @@ mod tests {
         }
 
         /// A reading after so long.
-        fn read(&mut self, seconds: u64, is_crossed: bool) -> Standing {
+        fn read(&mut self, seconds: u64, is_crossed: bool) -> LimitState {
             self.now += Duration::from_secs(seconds);
             self.damping.judge(("a", 100), is_crossed, DWELL, self.now)
         }
 
         fn dwell(&mut self, seconds: u64) -> Option<u64> {
             match self.read(seconds, false) {
-                Standing::Dwelling { remaining, .. } => Some(remaining.as_secs()),
-                Standing::Kept => None,
-                Standing::Crossed => panic!("it is kept"),
+                LimitState::Dwelling { remaining, .. } => Some(remaining.as_secs()),
+                LimitState::Kept => None,
+                LimitState::Crossed => panic!("it is kept"),
             }
         }
     }
@@ -159,17 +159,17 @@ mod tests {
     #[test]
     fn a_first_return_counts_at_once() {
         let mut scene = Scene::new();
-        assert_eq!(scene.read(1, false), Standing::Kept);
-        assert_eq!(scene.read(1, true), Standing::Crossed);
-        assert_eq!(scene.read(60, true), Standing::Crossed);
-        assert_eq!(scene.read(1, false), Standing::Kept);
+        assert_eq!(scene.read(1, false), LimitState::Kept);
+        assert_eq!(scene.read(1, true), LimitState::Crossed);
+        assert_eq!(scene.read(60, true), LimitState::Crossed);
+        assert_eq!(scene.read(1, false), LimitState::Kept);
     }
 
     #[test]
     fn a_relapse_makes_the_next_return_wait_and_each_further_one_twice_as_long() {
         let mut scene = Scene::new();
         for (relapses, dwell) in [(0, 0), (1, 5), (2, 10), (3, 20), (4, 40), (5, 80), (6, 160)] {
-            assert_eq!(scene.read(1, true), Standing::Crossed);
+            assert_eq!(scene.read(1, true), LimitState::Crossed);
             assert_eq!(scene.damping.relapses, relapses);
             if dwell > 0 {
                 assert_eq!(scene.dwell(1), Some(dwell));
@@ -195,7 +195,7 @@ mod tests {
         for _ in 0..1_000 {
             assert_eq!(scene.dwell(1), Some(5));
             assert_eq!(scene.dwell(4), Some(1));
-            assert_eq!(scene.read(1, true), Standing::Crossed);
+            assert_eq!(scene.read(1, true), LimitState::Crossed);
         }
         assert_eq!(scene.damping.relapses, 1, "it never counted as kept");
     }
@@ -206,7 +206,7 @@ mod tests {
         for second in 0..100 {
             let (is_crossed, now) =
                 (second % 2 == 0, Timestamp::UNIX_EPOCH + Duration::from_secs(second));
-            let expected = if is_crossed { Standing::Crossed } else { Standing::Kept };
+            let expected = if is_crossed { LimitState::Crossed } else { LimitState::Kept };
             assert_eq!(damping.judge(("a", 100), is_crossed, Duration::ZERO, now), expected);
         }
     }
@@ -218,9 +218,9 @@ mod tests {
             scene.read(1, is_crossed);
         }
         scene.read(1, false);
-        assert_eq!(scene.read(5, false), Standing::Kept);
-        assert_eq!(scene.read(300, true), Standing::Crossed);
-        assert_eq!(scene.read(1, false), Standing::Kept);
+        assert_eq!(scene.read(5, false), LimitState::Kept);
+        assert_eq!(scene.read(300, true), LimitState::Crossed);
+        assert_eq!(scene.read(1, false), LimitState::Kept);
     }
 
     #[test]
@@ -231,7 +231,7 @@ mod tests {
                 scene.read(1, is_crossed);
             }
             assert_eq!(scene.dwell(1), Some(5));
-            assert_eq!(scene.damping.judge(of, false, DWELL, scene.now), Standing::Kept);
+            assert_eq!(scene.damping.judge(of, false, DWELL, scene.now), LimitState::Kept);
         }
     }
 
@@ -242,8 +242,8 @@ mod tests {
             scene.read(1, is_crossed);
         }
         let before = scene.now - Duration::from_hours(1);
-        let standing = scene.damping.judge(("a", 100), false, DWELL, before);
-        assert!(matches!(standing, Standing::Dwelling { remaining: DWELL, .. }), "{standing:?}");
+        let state = scene.damping.judge(("a", 100), false, DWELL, before);
+        assert!(matches!(state, LimitState::Dwelling { remaining: DWELL, .. }), "{state:?}");
     }
 
     #[test]
@@ -252,7 +252,7 @@ mod tests {
         for is_crossed in [true, false, true] {
             scene.read(1, is_crossed);
         }
-        let said = |standing: Standing| standing.fault("R", || panic!("no figures"));
+        let said = |state: LimitState| state.fault("R", || panic!("no figures"));
         let first = said(scene.read(1, false));
         assert_eq!(first, said(scene.read(2, false)));
         let text =

@@ -8,7 +8,7 @@ use super::{BUNDLE, CORRIDOR, CorridorRow, Metrics, name_of};
 
 /// How an object stands after a pass.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Standing {
+pub(crate) struct ObjectState {
     /// By its own spec, or by the policies of its namespace.
     pub is_refused: bool,
     /// Its daemon has been asked, and has nothing for it.
@@ -16,7 +16,7 @@ pub(crate) struct Standing {
     pub is_deleting: bool,
 }
 
-impl Standing {
+impl ObjectState {
     /// An object has a floor from its first pass on, until it has been given back.
     fn owes_floor(self) -> bool {
         !(self.is_deleting && self.has_nothing)
@@ -34,13 +34,13 @@ pub(super) fn refused(make: &Maker<'_>) -> GaugeVec {
 
 impl Metrics {
     /// What was measured of a path that is lost says nothing any more; its floor stays.
-    pub(crate) fn corridor_stands(&self, object: &Corridor, standing: Standing) {
+    pub(crate) fn set_corridor_state(&self, object: &Corridor, state: ObjectState) {
         let name = name_of(object);
         let mut rows = self.rows.lock();
         let Some(row) = rows.corridors.get_mut(&name) else { return };
         let (series, labels) = (&self.corridors, [name.0.as_str(), name.1.as_str()]);
         let mut lambdas = 0;
-        if standing.has_nothing {
+        if state.has_nothing {
             let CorridorRow { lambdas: lost, .. } = std::mem::take(row);
             lambdas = lost.len();
             self.forget_lambdas(&name, lost.keys());
@@ -48,31 +48,31 @@ impl Metrics {
                 let _ = gauges.remove_label_values(&labels);
             }
         }
-        if standing.owes_floor() {
+        if state.owes_floor() {
             let [_, min, _] = &mut row.gauges;
             min.get_or_insert_with(|| series.min.with_label_values(&labels))
                 .set(object.spec.min_gbps.into());
         }
         rows.count -= lambdas;
-        self.set_refused([labels[0], CORRIDOR, labels[1]], standing.is_refused);
+        self.set_refused([labels[0], CORRIDOR, labels[1]], state.is_refused);
     }
 
     /// `floor`: the one that holds now.
-    pub(crate) fn bundle_stands(&self, object: &MemoryBundle, floor: u32, standing: Standing) {
+    pub(crate) fn set_bundle_state(&self, object: &MemoryBundle, floor: u32, state: ObjectState) {
         let name = name_of(object);
         if !self.rows.lock().bundles.contains(&name) {
             return;
         }
         let (series, labels) = (&self.bundles, [name.0.as_str(), name.1.as_str()]);
-        if standing.has_nothing {
+        if state.has_nothing {
             for gauges in series.gauges() {
                 let _ = gauges.remove_label_values(&labels);
             }
-            if standing.owes_floor() {
+            if state.owes_floor() {
                 series.floor.with_label_values(&labels).set(floor.into());
             }
         }
-        self.set_refused([labels[0], BUNDLE, labels[1]], standing.is_refused);
+        self.set_refused([labels[0], BUNDLE, labels[1]], state.is_refused);
     }
 
     fn set_refused(&self, labels: [&str; 3], is_refused: bool) {

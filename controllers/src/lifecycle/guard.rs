@@ -1,13 +1,12 @@
-//! Whether somebody else has written what is ours on an object: its status, its intent, its ticket,
-//! its finalizer.
+//! Whether another account has written what only the controllers write on an object: its status, its intent, its
+//! ticket, its finalizer.
 //!
-//! While the process lives it knows what it wrote. For what was there before, `managedFields` names
-//! the writers; whoever is careful enough to write under our name there is not noticed, and has his
-//! status overwritten all the same.
+//! A running process remembers what it wrote. For earlier writes `managedFields` names the writers; a forgery under the
+//! controllers' field manager is not noticed there, and its status is overwritten all the same.
 //!
-//! An answer may be lost where the write was not: what a write of ours may have said is no tampering.
+//! The answer to a write may be lost though the write was carried out, so what a write may have left is no tampering.
 
-mod unclear;
+mod pending_writes;
 
 use std::time::Instant;
 
@@ -17,44 +16,44 @@ use kube::{Resource as _, ResourceExt as _};
 use own_writes::{TAMPERING_REPORTS_MAX, Tampering};
 use serde_json::{Value, json};
 
-use self::unclear::Unclear;
-use super::kind::Kind;
+use self::pending_writes::PendingWrites;
+use super::allocated_kind::AllocatedKind;
 use crate::context::Context;
 use crate::kubernetes;
 
-/// What we wrote last, or found when we first looked.
+/// What the controllers wrote last, or what the first look at the object found.
 pub(crate) struct Guard<S> {
     status: Option<(u64, S)>,
-    kept: Option<(u64, Kept)>,
-    sent_status: Unclear<S>,
-    sent_kept: Unclear<Kept>,
-    /// The status has to be written, though it may say what we would.
+    metadata: Option<(u64, OwnMetadata)>,
+    sent_status: PendingWrites<S>,
+    sent_metadata: PendingWrites<OwnMetadata>,
+    /// Another account wrote the status, so it has to be written even if its content is right.
     pub is_overwritten: bool,
-    told: u8,
+    reported: u8,
 }
 
 impl<S> Default for Guard<S> {
     fn default() -> Self {
         Self {
             status: None,
-            kept: None,
-            sent_status: Unclear::default(),
-            sent_kept: Unclear::default(),
+            metadata: None,
+            sent_status: PendingWrites::default(),
+            sent_metadata: PendingWrites::default(),
             is_overwritten: false,
-            told: 0,
+            reported: 0,
         }
     }
 }
 
-/// What the controllers keep in an object's metadata.
+/// What only the controllers write in an object's metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Kept {
+struct OwnMetadata {
     intent: Option<String>,
     ticket: Option<String>,
     has_finalizer: bool,
 }
 
-impl Kept {
+impl OwnMetadata {
     fn of(metadata: &ObjectMeta, finalizer: &str) -> Self {
         let get = |key| metadata.annotations.as_ref().and_then(|it| it.get(key)).cloned();
         Self {
@@ -82,63 +81,68 @@ impl Kept {
     }
 }
 
-type Found = Vec<(Tampering, &'static str)>;
+type Differences = Vec<(Tampering, &'static str)>;
 
 impl<S: Clone + PartialEq> Guard<S> {
-    /// A write of our status is about to be sent.
-    pub fn sends_status(&mut self, own: S) {
-        self.sent_status.sends(Instant::now(), own);
+    /// A write of the status is about to be sent.
+    pub fn sending_status(&mut self, own: S) {
+        self.sent_status.sending(Instant::now(), own);
     }
 
-    /// A reply to a write of our status.
+    /// A reply to a write of the status.
     pub fn wrote_status(&mut self, metadata: &ObjectMeta, own: S) {
         self.sent_status.answered(&own);
         self.status = Some((version(metadata), own));
         self.is_overwritten = false;
     }
 
-    /// A reply to a write of our metadata.
+    /// A reply to a write of the metadata.
     fn wrote_metadata(&mut self, metadata: &ObjectMeta, finalizer: &str) {
-        self.kept = Some((version(metadata), Kept::of(metadata, finalizer)));
+        self.metadata = Some((version(metadata), OwnMetadata::of(metadata, finalizer)));
     }
 
-    /// What the status says by our own word.
+    /// The status as the controllers wrote it.
     pub fn own_status(&self) -> Option<&S> {
         self.status.as_ref().map(|(_, own)| own)
     }
 
-    /// Compares an object with what we know of it. One that is older than our last write says nothing.
-    fn look(&mut self, metadata: &ObjectMeta, own: S, finalizer: &str) -> Found {
-        let (shown, kept) = (version(metadata), Kept::of(metadata, finalizer));
+    /// Compares an object with what was written. A version older than the last write says nothing.
+    fn check(&mut self, metadata: &ObjectMeta, own: S, finalizer: &str) -> Differences {
+        let (shown, kept) = (version(metadata), OwnMetadata::of(metadata, finalizer));
         let now = Instant::now();
-        let mut found = Found::new();
+        let mut found = Differences::new();
         match &self.status {
             None => {
-                if self.kept.is_none() {
+                if self.metadata.is_none() {
                     found = inherited(metadata, &kept);
                 }
                 self.is_overwritten |= found.iter().any(|(kind, _)| *kind == Tampering::Status);
                 self.status = Some((shown, own));
             }
             Some((version, ours)) if *version < shown && *ours != own => {
-                if self.sent_status.may_have_said(now, &own) {
+                if self.sent_status.may_have_written(now, &own) {
                     self.status = Some((shown, own));
-                    return self.look_at_kept(shown, kept, found);
+                    return self.check_metadata(shown, kept, found);
                 }
                 found.push((Tampering::Status, "its status was written by somebody else"));
                 self.is_overwritten = true;
             }
             Some(_) => {}
         }
-        self.look_at_kept(shown, kept, found)
+        self.check_metadata(shown, kept, found)
     }
 
-    fn look_at_kept(&mut self, shown: u64, kept: Kept, mut found: Found) -> Found {
-        match &self.kept {
-            None => self.kept = Some((shown, kept)),
+    fn check_metadata(
+        &mut self,
+        shown: u64,
+        kept: OwnMetadata,
+        mut found: Differences,
+    ) -> Differences {
+        match &self.metadata {
+            None => self.metadata = Some((shown, kept)),
             Some((version, ours)) if *version < shown && *ours != kept => {
-                if self.sent_kept.may_have_said(Instant::now(), &kept) {
-                    self.kept = Some((shown, kept));
+                if self.sent_metadata.may_have_written(Instant::now(), &kept) {
+                    self.metadata = Some((shown, kept));
                 } else {
                     found.extend(differences(ours, &kept));
                 }
@@ -149,8 +153,8 @@ impl<S: Clone + PartialEq> Guard<S> {
     }
 }
 
-fn differences(ours: &Kept, shown: &Kept) -> Found {
-    let mut found = Found::new();
+fn differences(ours: &OwnMetadata, shown: &OwnMetadata) -> Differences {
+    let mut found = Differences::new();
     if ours.intent != shown.intent {
         found.push((Tampering::Intent, "its intent to allocate was written by somebody else"));
     }
@@ -163,8 +167,8 @@ fn differences(ours: &Kept, shown: &Kept) -> Found {
     found
 }
 
-/// What can be told of an object that was there before this process looked.
-fn inherited(metadata: &ObjectMeta, kept: &Kept) -> Found {
+/// What `managedFields` show of writes before this process started.
+fn inherited(metadata: &ObjectMeta, kept: &OwnMetadata) -> Differences {
     let entries = metadata.managed_fields.as_deref().unwrap_or_default();
     let others = |ours: &[&str], path: &[&str]| {
         entries.iter().any(|entry| !is_by(entry, ours) && owns(entry, path))
@@ -172,7 +176,7 @@ fn inherited(metadata: &ObjectMeta, kept: &Kept) -> Found {
     let annotation = |key: &str| {
         others(&[CONTROLLERS_MANAGER], &["f:metadata", "f:annotations", &format!("f:{key}")])
     };
-    let mut found = Found::new();
+    let mut found = Differences::new();
     if others(&[CONTROLLERS_MANAGER, DRIVER_MANAGER], &["f:status"]) {
         found.push((Tampering::Status, "its status was written by somebody else"));
     }
@@ -207,34 +211,33 @@ fn owns(entry: &ManagedFieldsEntry, path: &[&str]) -> bool {
     fields.is_some_and(|it| *it != Value::Null)
 }
 
-/// 0 when it is no number: then nothing is later than anything, and nothing is noticed.
+/// 0 if it is no number: then no version is later than another, and nothing is noticed.
 fn version(metadata: &ObjectMeta) -> u64 {
     metadata.resource_version.as_deref().and_then(|it| it.parse().ok()).unwrap_or(0)
 }
 
-/// Changes the metadata, and remembers it as ours.
-pub(crate) async fn write_metadata<K: Kind>(
+/// Changes the metadata, and remembers the write.
+pub(crate) async fn write_metadata<K: AllocatedKind>(
     context: &Context,
     object: &K::Object,
     metadata: Value,
     guard: &mut Guard<K::Status>,
 ) -> kube::Result<K::Object> {
-    let before = Kept::of(object.meta(), K::FINALIZER);
+    let before = OwnMetadata::of(object.meta(), K::FINALIZER);
     let sent = before.patched(&metadata, K::FINALIZER);
-    guard.sent_kept.sends(Instant::now(), sent.clone());
+    guard.sent_metadata.sending(Instant::now(), sent.clone());
     let written = kubernetes::patch_metadata(&context.client, object, metadata).await;
     if kubernetes::is_clear(&written) {
-        guard.sent_kept.answered(&sent);
+        guard.sent_metadata.answered(&sent);
     }
     let written = written?;
     guard.wrote_metadata(written.meta(), K::FINALIZER);
     Ok(written)
 }
 
-/// Notices what somebody else has done to the object and returns it as it would be without that, if
-/// there is a difference. What the metadata lost is written back at once: a ticket that is not there
-/// would be asked for anew, and Pods be held meanwhile.
-pub(crate) async fn put_right<K: Kind>(
+/// Reports writes by other accounts and returns the object as it would be without them, if there is a difference. Lost
+/// metadata is written back at once: without its ticket the object would be attested again, and Pods would wait.
+pub(crate) async fn repair<K: AllocatedKind>(
     context: &Context,
     object: &K::Object,
     guard: &mut Guard<K::Status>,
@@ -242,17 +245,17 @@ pub(crate) async fn put_right<K: Kind>(
     if !K::has_backend(context) {
         return Ok(None);
     }
-    let found = guard.look(object.meta(), K::own_status(object), K::FINALIZER);
+    let found = guard.check(object.meta(), K::own_status(object), K::FINALIZER);
     if found.is_empty() {
         return Ok(None);
     }
     for (kind, message) in &found {
-        guard.told = guard.told.saturating_add(1);
-        context.alarms.raise(object, *kind, message, guard.told <= TAMPERING_REPORTS_MAX);
+        guard.reported = guard.reported.saturating_add(1);
+        context.alarms.raise(object, *kind, message, guard.reported <= TAMPERING_REPORTS_MAX);
     }
     let is_deleting = object.meta().deletion_timestamp.is_some();
-    let kept = guard.kept.as_ref().filter(|_| !is_deleting).map(|(_, kept)| kept.clone());
-    let shown = Kept::of(object.meta(), K::FINALIZER);
+    let kept = guard.metadata.as_ref().filter(|_| !is_deleting).map(|(_, kept)| kept.clone());
+    let shown = OwnMetadata::of(object.meta(), K::FINALIZER);
     let restored = match kept {
         Some(kept) if (&kept.intent, &kept.ticket) != (&shown.intent, &shown.ticket) => {
             let annotations = json!({
@@ -263,7 +266,7 @@ pub(crate) async fn put_right<K: Kind>(
             Some(write_metadata::<K>(context, object, metadata, guard).await?)
         }
         _ => {
-            // What is lost for good, a finalizer, is not told again.
+            // A finalizer cannot be written back, and is not reported again.
             guard.wrote_metadata(object.meta(), K::FINALIZER);
             None
         }
@@ -275,12 +278,12 @@ pub(crate) async fn put_right<K: Kind>(
     }
 }
 
-/// The object is gone for good: was it ours to let go?
-pub(crate) fn deleted<K: Kind>(context: &Context, object: &K::Object) {
+/// Reports an object that is gone though the controllers have not removed their finalizer.
+pub(crate) fn deleted<K: AllocatedKind>(context: &Context, object: &K::Object) {
     let uid = object.uid().unwrap_or_default();
     let was_held = object.finalizers().iter().any(|it| it == K::FINALIZER);
-    if !context.alarms.is_let_go(&uid) && was_held && K::has_backend(context) {
-        context.alarms.vanished(object);
+    if !context.alarms.was_finalizer_released(&uid) && was_held && K::has_backend(context) {
+        context.alarms.deleted_unreleased(object);
     }
 }
 

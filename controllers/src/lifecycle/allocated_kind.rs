@@ -1,4 +1,4 @@
-//! What tells a Corridor from a MemoryBundle; everything else is [`super`].
+//! What differs between Corridors and MemoryBundles; everything else is in [`super`].
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use own_writes::PlacementStatus;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::facts::Facts;
+use super::observed::Observed;
 use crate::context::Context;
 use crate::kubernetes::Object;
-use crate::metrics::Standing;
+use crate::metrics::ObjectState;
 use crate::settings::Settings;
 use crate::sweep::KnownUids;
 use crate::telemetry_cache::TelemetryCache;
@@ -33,10 +33,10 @@ pub(crate) trait Allocation: Clone + Debug + Send + Sync + 'static {
 }
 
 /// A kind whose objects stand for an allocation of a daemon.
-pub(crate) trait Kind: Send + Sync + 'static {
+pub(crate) trait AllocatedKind: Send + Sync + 'static {
     const FINALIZER: &'static str;
     const DEVICE_KIND: DeviceKind;
-    /// The daemon, as people know it.
+    /// The name of the daemon.
     const BACKEND: &'static str;
 
     type Object: Object;
@@ -45,7 +45,7 @@ pub(crate) trait Kind: Send + Sync + 'static {
     type Allocation: Allocation;
     type Sample: Clone + Debug + Send + Sync;
     type Change: Clone + Debug + PartialEq + Send + Sync;
-    /// What has to be remembered to judge readings over time.
+    /// What is remembered to judge readings over time.
     type Signals: Clone + Debug + Default + Send + Sync;
 
     fn has_backend(context: &Context) -> bool;
@@ -54,22 +54,17 @@ pub(crate) trait Kind: Send + Sync + 'static {
     fn triggers(context: &Context) -> &Triggers;
     fn begin_metrics(context: &Context, object: &Self::Object);
     fn record_metrics(context: &Context, object: &Self::Object, sample: &Self::Sample);
-    fn record_standing(
-        context: &Context,
-        object: &Self::Object,
-        standing: Standing,
-        now: Timestamp,
-    );
+    fn record_state(context: &Context, object: &Self::Object, state: ObjectState, now: Timestamp);
     fn forget_metrics(context: &Context, object: &Self::Object);
 
     // Pure.
 
-    fn facts(object: &Self::Object) -> Facts;
-    /// The part of the status that is the controllers' to write.
+    fn observed(object: &Self::Object) -> Observed;
+    /// The part of the status that the controllers write.
     fn own_status(object: &Self::Object) -> Self::Status;
-    /// The object with this in the place of what its status says there.
+    /// The object with this in the place of that part.
     fn with_own_status(object: &Self::Object, own: &Self::Status) -> Self::Object;
-    /// What Pods are placed by.
+    /// The part of the status by which Pods are placed.
     fn placement(status: &Self::Status, ticket: Option<String>) -> PlacementStatus;
     fn validate(object: &Self::Object) -> Result<(), String>;
     fn demands_attestation(object: &Self::Object) -> bool;
@@ -81,28 +76,27 @@ pub(crate) trait Kind: Send + Sync + 'static {
     ) -> Self::Request;
     /// The idempotency key.
     fn key(request: &Self::Request) -> String;
-    /// Whether an allocation answers a request, in-place fields aside.
-    fn answers(allocation: &Self::Allocation, request: &Self::Request) -> bool;
-    /// What would have to be changed in place.
+    /// Whether an allocation satisfies a request, changes in place aside.
+    fn satisfies(allocation: &Self::Allocation, request: &Self::Request) -> bool;
+    /// What has to be changed in place.
     fn change(allocation: &Self::Allocation, request: &Self::Request) -> Option<Self::Change>;
-    /// When something changes by itself, besides leases and tickets.
+    /// When the request changes by itself.
     fn next_change(_object: &Self::Object, _now: Timestamp) -> Option<Timestamp> {
         None
     }
-    /// Whether a sample is of the allocation as it stands: one from before a change of the floor says
-    /// nothing about the new one.
+    /// Whether a sample is of the allocation as it stands, not of an earlier floor.
     fn is_current(allocation: &Self::Allocation, sample: &Self::Sample) -> bool;
     /// Whether the status has readings that only a sample can give.
     fn has_reading(_object: &Self::Object) -> bool {
         true
     }
-    /// Whether a sample is worth a write, phase and conditions aside.
+    /// Whether a sample has left the deadband of a reading.
     fn has_moved(
         object: &Self::Object,
         allocation: &Self::Allocation,
         sample: &Self::Sample,
     ) -> bool;
-    /// How the allocation does, and what of it has to be remembered.
+    /// The health of an allocation. Updates the signals.
     fn judge(
         object: &Self::Object,
         allocation: &Self::Allocation,
@@ -111,16 +105,16 @@ pub(crate) trait Kind: Send + Sync + 'static {
         settings: &Settings,
         now: Timestamp,
     ) -> Health<Self::Change>;
-    /// A change was asked for, whatever came of it.
-    fn asked(_signals: &mut Self::Signals, _change: &Self::Change, _now: Timestamp) {}
+    /// A change was requested, whatever its outcome.
+    fn change_requested(_signals: &mut Self::Signals, _change: &Self::Change, _now: Timestamp) {}
     fn status(
         allocation: Option<&Self::Allocation>,
         sample: Option<&Self::Sample>,
-        common: Common,
+        base: StatusBase,
     ) -> Self::Status;
-    /// Nothing is known about the allocation: what the status says about it stays.
-    fn status_unknown(object: &Self::Object, common: Common) -> Self::Status;
-    /// Whether the difference is worth a write.
+    /// Nothing is known about the allocation, so what the status says about it stays.
+    fn status_unknown(object: &Self::Object, base: StatusBase) -> Self::Status;
+    /// How far the new status is from the written one.
     fn drift(object: &Self::Object, next: &Self::Status) -> Drift;
 
     // Calls to the daemon.
@@ -146,34 +140,34 @@ pub(crate) trait Kind: Send + Sync + 'static {
     ) -> Reply<'a, ()>;
 }
 
-/// How an allocation does.
+/// The health of an allocation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Health<C> {
     /// Reason and message, if it cannot serve.
     pub fault: Option<(&'static str, String)>,
     /// What might help.
     pub remedy: Option<C>,
-    /// When to look again though nothing new has come.
-    pub look_again: Option<Duration>,
+    /// When to judge again though no sample has come.
+    pub recheck_after: Option<Duration>,
 }
 
 impl<C> Default for Health<C> {
     fn default() -> Self {
-        Self { fault: None, remedy: None, look_again: None }
+        Self { fault: None, remedy: None, recheck_after: None }
     }
 }
 
 /// The part of a status that all kinds share.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Common {
+pub(crate) struct StatusBase {
     pub phase: Phase,
     pub generation: i64,
     pub conditions: Vec<Condition>,
     pub attestation_expires_at: Option<Timestamp>,
 }
 
-impl Common {
-    /// For a status of which only the readings are of interest.
+impl StatusBase {
+    /// For a status of which only the readings matter.
     pub fn of_readings() -> Self {
         Self {
             phase: Phase::default(),
@@ -184,18 +178,18 @@ impl Common {
     }
 }
 
-/// How far a new status is from what was written last.
+/// How far a new status is from the written one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Drift {
     /// Inside every deadband.
     None,
-    /// A reading or a wording moved.
+    /// A reading or a message changed.
     Reading,
-    /// A phase, a reason, a handle or a floor: write at once.
-    Turning,
+    /// A phase, a reason, a handle or a floor changed: write at once.
+    Transition,
 }
 
-/// What a call answers when its daemon is not configured: plans do not ask then.
+/// The answer of a call whose daemon is not configured. Plans make no such call.
 pub(crate) fn not_configured<'a, T: Send + 'a>(action: &'static str) -> Reply<'a, T> {
     let error =
         DaemonError::Connect { action, url: String::new(), why: "it is not configured".to_owned() };

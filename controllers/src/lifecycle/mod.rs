@@ -1,50 +1,54 @@
-//! The life of an object that stands for an allocation: what Corridors and MemoryBundles share.
+//! The lifecycle of an object that stands for an allocation of a daemon: what Corridors and MemoryBundles share.
 //!
 //! ```text
 //! Pending → Allocating → Ready ⇄ Degraded → Releasing → gone
 //!               └────────→ Failed
 //! ```
 
+mod allocated_kind;
 mod apply;
-mod calm;
 mod damping;
 mod event_budget;
-mod facts;
+mod events;
 mod first_reading;
 mod guard;
-mod kind;
+mod memory;
+mod metrics;
 mod observe;
+mod observed;
 mod plan;
-mod rest;
-mod standing;
-mod telling;
-mod verdict;
-mod walk;
+mod readiness;
+mod reconcile;
+mod requeue;
+mod steady;
+mod write_status;
 
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use kube::Resource;
 
+pub(crate) use self::allocated_kind::{
+    AllocatedKind, Allocation, Drift, Health, StatusBase, not_configured,
+};
 pub(crate) use self::damping::Damping;
-pub(crate) use self::facts::{Facts, Use};
-pub(crate) use self::kind::{Allocation, Common, Drift, Health, Kind, not_configured};
-pub(crate) use self::verdict::conditions_drift;
-use self::walk::Memory;
+use self::memory::Memory;
+pub(crate) use self::observed::{Observed, Use};
+pub(crate) use self::readiness::conditions_drift;
 use crate::context::Context;
 use crate::controller::{Attempt, Controller, Outcome};
 use crate::triggers::Triggers;
 
 /// The controller of a kind whose objects stand for an allocation.
-pub(crate) struct LifeController<K>(PhantomData<fn() -> K>);
+pub(crate) struct AllocationController<K>(PhantomData<fn() -> K>);
 
-impl<K> Default for LifeController<K> {
+impl<K> Default for AllocationController<K> {
     fn default() -> Self {
         Self(PhantomData)
     }
 }
 
-impl<K: Kind> Controller for LifeController<K> {
+impl<K: AllocatedKind> Controller for AllocationController<K> {
     type Object = K::Object;
     type Memory = Memory<K>;
 
@@ -58,11 +62,11 @@ impl<K: Kind> Controller for LifeController<K> {
         memory: Memory<K>,
         attempt: Attempt,
     ) -> Outcome<Self> {
-        walk::walk::<K>(&context, &object, memory, attempt).await
+        reconcile::reconcile::<K>(&context, &object, memory, attempt).await
     }
 
     fn needs_reconcile(context: &Context, object: &K::Object, memory: &mut Memory<K>) -> bool {
-        calm::needs_reconcile(context, object, memory)
+        steady::needs_reconcile(context, object, memory)
     }
 
     fn added(context: &Context, object: &K::Object) {

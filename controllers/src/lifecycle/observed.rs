@@ -1,4 +1,4 @@
-//! What an object itself says about its life.
+//! The parts of an object that a reconcile depends on.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use crds::{Phase, PodUse, annotations, condition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde::{Deserialize, Serialize};
 
-/// What is about to be asked of a daemon.
+/// The request that is about to be sent to a daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Intent {
@@ -24,7 +24,7 @@ impl Intent {
     }
 }
 
-/// Who uses an object, as its status says.
+/// The Pods that use an object, as its status names them.
 #[derive(Clone, Copy)]
 pub(crate) struct Use<'a> {
     pub count: Option<i64>,
@@ -63,7 +63,7 @@ impl fmt::Display for Users {
 /// The parts of an object that decide what happens next, whatever its kind.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one fact, and they are independent")]
-pub(crate) struct Facts {
+pub(crate) struct Observed {
     pub uid: String,
     pub namespace: String,
     pub name: String,
@@ -74,9 +74,9 @@ pub(crate) struct Facts {
     pub ticket: Option<String>,
     /// Bound Pods carry the handle.
     pub is_in_use: bool,
-    /// Those Pods, for people to read.
+    /// Those Pods, for messages.
     pub users: Users,
-    /// The scheduler has answered that nothing is bound or in flight any more.
+    /// The driver has confirmed that nothing is bound or in flight any more.
     pub is_drained: bool,
     pub is_forced: bool,
     /// The handle that the status shows.
@@ -85,7 +85,7 @@ pub(crate) struct Facts {
     pub conditions: Vec<Condition>,
 }
 
-impl Facts {
+impl Observed {
     pub fn new(
         metadata: &ObjectMeta,
         finalizer: &str,
@@ -97,7 +97,7 @@ impl Facts {
         let empty = BTreeMap::new();
         let annotations = metadata.annotations.as_ref().unwrap_or(&empty);
         let generation = metadata.generation.unwrap_or_default();
-        // An answer to an earlier question is none: it must be about this generation.
+        // A confirmation for an earlier generation does not count.
         let is_drained = condition::find(conditions, condition::DRAINED).is_some_and(|it| {
             it.status == "True" && it.observed_generation.is_some_and(|seen| seen >= generation)
         });

@@ -28,27 +28,27 @@ fn entry(manager: &str, fields: &Value) -> Value {
     json!({"manager": manager, "operation": "Apply", "fieldsV1": fields})
 }
 
-fn kinds(found: Found) -> Vec<Tampering> {
+fn kinds(found: Differences) -> Vec<Tampering> {
     found.into_iter().map(|(kind, _)| kind).collect()
 }
 
 #[test]
 fn our_own_writes_and_older_sights_say_nothing() {
     let mut guard = Guard::default();
-    assert_eq!(guard.look(&metadata(1, json!({})), 1, FINALIZER), []);
+    assert_eq!(guard.check(&metadata(1, json!({})), 1, FINALIZER), []);
     guard.wrote_status(&metadata(5, json!({})), 2);
-    assert_eq!(guard.look(&metadata(3, json!({})), 1, FINALIZER), []);
-    assert_eq!(guard.look(&metadata(5, json!({})), 2, FINALIZER), []);
-    assert_eq!(guard.look(&metadata(6, json!({"labels": {"a": "b"}})), 2, FINALIZER), []);
+    assert_eq!(guard.check(&metadata(3, json!({})), 1, FINALIZER), []);
+    assert_eq!(guard.check(&metadata(5, json!({})), 2, FINALIZER), []);
+    assert_eq!(guard.check(&metadata(6, json!({"labels": {"a": "b"}})), 2, FINALIZER), []);
 }
 
 #[test]
 fn every_thing_of_ours_that_changes_is_noticed() {
     let mut guard = Guard::default();
-    guard.look(&metadata(1, json!({})), 1, FINALIZER);
+    guard.check(&metadata(1, json!({})), 1, FINALIZER);
     let stripped =
         json!({"finalizers": [], "annotations": {"corridoros.io/allocationIntent": "{}"}});
-    let found = kinds(guard.look(&metadata(2, stripped), 9, FINALIZER));
+    let found = kinds(guard.check(&metadata(2, stripped), 9, FINALIZER));
     assert_eq!(found, [Tampering::Status, Tampering::Ticket, Tampering::Finalizer]);
     assert!(guard.is_overwritten);
     assert_eq!(guard.own_status(), Some(&1), "our word stands");
@@ -56,7 +56,7 @@ fn every_thing_of_ours_that_changes_is_noticed() {
 
 #[test]
 fn a_start_asks_who_wrote_what() {
-    let found = |changes| kinds(Guard::default().look(&metadata(1, changes), 1, FINALIZER));
+    let found = |changes| kinds(Guard::default().check(&metadata(1, changes), 1, FINALIZER));
     assert_eq!(found(json!({})), []);
     let status = entry("corridor-driver", &json!({"f:status": {"f:inUse": {}}}));
     assert_eq!(found(json!({"managedFields": [status]})), []);
@@ -77,26 +77,26 @@ fn a_start_asks_who_wrote_what() {
 #[test]
 fn what_a_write_without_an_answer_says_is_ours() {
     let mut guard = Guard::default();
-    guard.look(&metadata(1, json!({})), 1, FINALIZER);
-    guard.sends_status(2);
-    guard.sends_status(3);
-    assert_eq!(guard.look(&metadata(2, json!({})), 2, FINALIZER), []);
-    assert_eq!(guard.look(&metadata(3, json!({})), 3, FINALIZER), []);
+    guard.check(&metadata(1, json!({})), 1, FINALIZER);
+    guard.sending_status(2);
+    guard.sending_status(3);
+    assert_eq!(guard.check(&metadata(2, json!({})), 2, FINALIZER), []);
+    assert_eq!(guard.check(&metadata(3, json!({})), 3, FINALIZER), []);
     assert_eq!(guard.own_status(), Some(&3), "it was carried out");
-    let found = kinds(guard.look(&metadata(4, json!({})), 4, FINALIZER));
+    let found = kinds(guard.check(&metadata(4, json!({})), 4, FINALIZER));
     assert_eq!(found, [Tampering::Status], "that was nobody of us");
     let annotations = json!({annotations::ATTESTATION_TICKET: "new"});
-    let before = Kept::of(&metadata(4, json!({})), FINALIZER);
+    let before = OwnMetadata::of(&metadata(4, json!({})), FINALIZER);
     let patch = json!({"annotations": annotations.clone()});
-    guard.sent_kept.sends(Instant::now(), before.patched(&patch, FINALIZER));
+    guard.sent_metadata.sending(Instant::now(), before.patched(&patch, FINALIZER));
     let ticket = |ticket: &str| {
         json!({"annotations": {
             annotations::ALLOCATION_INTENT: "{}", annotations::ATTESTATION_TICKET: ticket,
         }})
     };
     guard.wrote_status(&metadata(4, json!({})), 4);
-    assert_eq!(guard.look(&metadata(5, ticket("new")), 4, FINALIZER), []);
-    let found = kinds(guard.look(&metadata(6, ticket("forged")), 4, FINALIZER));
+    assert_eq!(guard.check(&metadata(5, ticket("new")), 4, FINALIZER), []);
+    let found = kinds(guard.check(&metadata(6, ticket("forged")), 4, FINALIZER));
     assert_eq!(found, [Tampering::Ticket]);
 }
 
@@ -112,11 +112,11 @@ fn a_reading_is_read_as_it_was_written() {
 #[test]
 fn what_was_answered_and_comes_back_is_somebody_elses_doing() {
     let mut guard = Guard::default();
-    guard.look(&metadata(1, json!({})), 1, FINALIZER);
+    guard.check(&metadata(1, json!({})), 1, FINALIZER);
     for (version, own) in [(2, 2), (3, 3)] {
-        guard.sends_status(own);
+        guard.sending_status(own);
         guard.wrote_status(&metadata(version, json!({})), own);
     }
-    let found = kinds(guard.look(&metadata(4, json!({})), 2, FINALIZER));
+    let found = kinds(guard.check(&metadata(4, json!({})), 2, FINALIZER));
     assert_eq!(found, [Tampering::Status], "a former word of ours");
 }

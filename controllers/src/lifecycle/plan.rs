@@ -1,21 +1,21 @@
-//! Pure: wanted, seen and now; at most one operation comes out.
+//! Pure: from what was observed, the actual allocations and the desired one to at most one operation.
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::facts::{Facts, Intent};
-use super::kind::Allocation;
+use super::allocated_kind::Allocation;
+use super::observed::{Intent, Observed};
 use crate::attestation::Trust;
 
-/// One step. Each leaves a state from which the next pass goes on, also after a crash.
+/// One operation. Each leaves a state from which the next reconcile goes on, also after a crash.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Op<C> {
-    /// Finalizer and intent in one write, before the daemon hears of it.
+    /// Finalizer and intent in one write, before the first call to the daemon.
     Prepare(Intent),
     Attest {
         device: String,
     },
     Allocate,
-    /// Another allocation of this owner that no wish stands behind.
+    /// Another allocation of this owner, which the spec does not ask for.
     ReleaseExtra(String),
     RenewLease(String),
     Change(String, C),
@@ -49,37 +49,37 @@ pub(crate) enum Step {
     Release,
 }
 
-/// What is wanted.
+/// What the spec asks for.
 #[derive(Clone, Debug)]
-pub(crate) struct Wish<C> {
-    /// Why no daemon should be asked for it at all.
+pub(crate) struct Desired<C> {
+    /// Why no daemon is asked for it at all.
     pub invalid: Option<String>,
     pub intent: Intent,
     /// How the allocation in hand differs in place, if there is one.
     pub change: Option<C>,
-    /// What might help an allocation that does badly.
+    /// What might help an allocation in bad health.
     pub remedy: Option<C>,
 }
 
-/// What there is.
+/// What the daemon holds, and whether it may be changed.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen<A> {
+pub(crate) struct Actual<A> {
     pub has_backend: bool,
-    /// `None`: the daemon did not say.
+    /// `None`: not known.
     pub allocations: Option<Vec<A>>,
-    /// The one of them that answers the wish.
+    /// The one of them that satisfies the spec.
     pub matching: Option<usize>,
     pub trust: Trust,
 }
 
-impl<A> Seen<A> {
+impl<A> Actual<A> {
     /// The allocation that serves now: the matching one, or the former one of the status.
-    pub fn current<'a>(&'a self, facts: &Facts) -> Option<&'a A>
+    pub fn current<'a>(&'a self, observed: &Observed) -> Option<&'a A>
     where
         A: Allocation,
     {
         let all = self.allocations.as_deref()?;
-        let former = || all.iter().find(|it| facts.handle.as_deref() == Some(it.id()));
+        let former = || all.iter().find(|it| observed.handle.as_deref() == Some(it.id()));
         self.matching.and_then(|index| all.get(index)).or_else(former)
     }
 
@@ -112,116 +112,116 @@ pub(crate) enum Waits {
 }
 
 pub(crate) fn plan<A: Allocation, C: Clone>(
-    facts: &Facts,
-    seen: &Seen<A>,
-    wish: &Wish<C>,
+    observed: &Observed,
+    actual: &Actual<A>,
+    desired: &Desired<C>,
     now: Timestamp,
 ) -> Plan<C> {
-    if facts.is_deleting {
-        return release(facts, seen, now);
+    if observed.is_deleting {
+        return release(observed, actual, now);
     }
-    if !seen.has_backend {
+    if !actual.has_backend {
         return nothing();
     }
-    let current = seen.current(facts);
-    // Whatever else is wrong, what is held is kept.
+    let current = actual.current(observed);
+    // A lease is renewed whatever else is wrong.
     if let Some(held) = current.filter(|held| now >= renewal(*held)) {
         return act(Op::RenewLease(held.id().to_owned()));
     }
-    if wish.invalid.is_some() {
+    if desired.invalid.is_some() {
         return nothing();
     }
-    match seen.matching {
-        None => reach(facts, seen, wish, current, now),
-        Some(_) => keep(facts, seen, wish, current, now),
+    match actual.matching {
+        None => reach(observed, actual, desired, current, now),
+        Some(_) => keep(observed, actual, desired, current, now),
     }
 }
 
-/// Nothing answers the wish yet.
+/// No allocation satisfies the spec yet.
 fn reach<A: Allocation, C: Clone>(
-    facts: &Facts,
-    seen: &Seen<A>,
-    wish: &Wish<C>,
+    observed: &Observed,
+    actual: &Actual<A>,
+    desired: &Desired<C>,
     current: Option<&A>,
     now: Timestamp,
 ) -> Plan<C> {
-    if current.is_some() && facts.is_in_use {
-        if let Some(op) = attest(&seen.trust, now) {
+    if current.is_some() && observed.is_in_use {
+        if let Some(op) = attest(&actual.trust, now) {
             return Plan { op: Some(op), waits: Some(Waits::Pods) };
         }
-        // In-place parts of the wish do not have to wait.
-        return match (&wish.change, current) {
-            (Some(change), Some(held)) if seen.trust.allows() => {
+        // Changes in place do not have to wait.
+        return match (&desired.change, current) {
+            (Some(change), Some(held)) if actual.trust.allows() => {
                 let op = Op::Change(held.id().to_owned(), change.clone());
                 Plan { op: Some(op), waits: Some(Waits::Pods) }
             }
             _ => waits(Waits::Pods),
         };
     }
-    if current.is_some() && facts.phase == Some(crds::Phase::Ready) {
+    if current.is_some() && observed.phase == Some(crds::Phase::Ready) {
         return waits(Waits::Announcement);
     }
-    if !facts.has_finalizer || facts.intent.as_ref() != Some(&wish.intent) {
-        // Without a device the intent would be another one a moment later.
-        return match &seen.trust {
+    if !observed.has_finalizer || observed.intent.as_ref() != Some(&desired.intent) {
+        // Without a device the intent would change a moment later.
+        return match &actual.trust {
             Trust::Denied { .. } | Trust::Unknown { .. } => nothing(),
-            _ => act(Op::Prepare(wish.intent.clone())),
+            _ => act(Op::Prepare(desired.intent.clone())),
         };
     }
-    match attest(&seen.trust, now) {
+    match attest(&actual.trust, now) {
         Some(op) => act(op),
-        None if seen.trust.allows() && seen.allocations.is_some() => act(Op::Allocate),
+        None if actual.trust.allows() && actual.allocations.is_some() => act(Op::Allocate),
         None => nothing(),
     }
 }
 
-/// The wish is answered: tidy up, stay attested, follow the spec.
+/// An allocation satisfies the spec: release others, stay attested, change in place.
 fn keep<A: Allocation, C: Clone>(
-    facts: &Facts,
-    seen: &Seen<A>,
-    wish: &Wish<C>,
+    observed: &Observed,
+    actual: &Actual<A>,
+    desired: &Desired<C>,
     current: Option<&A>,
     now: Timestamp,
 ) -> Plan<C> {
     let Some(current) = current else { return nothing() };
-    if !facts.has_finalizer {
-        return act(Op::Prepare(wish.intent.clone()));
+    if !observed.has_finalizer {
+        return act(Op::Prepare(desired.intent.clone()));
     }
-    // The status names the new one first: a reader never holds a handle that is gone.
-    if let Some(extra) = seen.extra()
-        && facts.handle.as_deref() == Some(current.id())
+    // The status names the new allocation first, so that no reader holds a handle that is gone.
+    if let Some(extra) = actual.extra()
+        && observed.handle.as_deref() == Some(current.id())
     {
-        return if facts.is_in_use {
+        return if observed.is_in_use {
             waits(Waits::FormerPods)
         } else {
             act(Op::ReleaseExtra(extra.id().to_owned()))
         };
     }
-    if let Some(op) = attest(&seen.trust, now) {
-        let is_denied = wish.change.is_some() && !seen.trust.allows();
+    if let Some(op) = attest(&actual.trust, now) {
+        let is_denied = desired.change.is_some() && !actual.trust.allows();
         return Plan { op: Some(op), waits: is_denied.then_some(Waits::Trust) };
     }
-    match (&wish.change, &wish.remedy) {
-        (Some(_), _) if !seen.trust.allows() => waits(Waits::Trust),
+    match (&desired.change, &desired.remedy) {
+        (Some(_), _) if !actual.trust.allows() => waits(Waits::Trust),
         (Some(change), _) => act(Op::Change(current.id().to_owned(), change.clone())),
-        (None, Some(remedy)) if seen.trust.allows() => {
+        (None, Some(remedy)) if actual.trust.allows() => {
             act(Op::Change(current.id().to_owned(), remedy.clone()))
         }
         _ => nothing(),
     }
 }
 
-/// Never validates and never attests: a bad spec or ticket cannot block the way out.
-fn release<A: Allocation, C>(facts: &Facts, seen: &Seen<A>, now: Timestamp) -> Plan<C> {
-    if !facts.has_finalizer || !seen.has_backend {
+/// Never validates and never attests: a bad spec or ticket cannot block a deletion.
+fn release<A: Allocation, C>(observed: &Observed, actual: &Actual<A>, now: Timestamp) -> Plan<C> {
+    if !observed.has_finalizer || !actual.has_backend {
         return nothing();
     }
-    let Some(allocations) = &seen.allocations else { return nothing() };
+    let Some(allocations) = &actual.allocations else { return nothing() };
     // A Pod can only be bound to an object that had a handle.
-    let was_never_served = facts.handle.is_none() && allocations.is_empty();
-    if !was_never_served && !facts.is_drained && !facts.is_forced {
-        // Pods still use it, perhaps for hours: it is not let go by forgetting it.
-        let due = seen.current(facts).filter(|held| now >= renewal(*held));
+    let was_never_served = observed.handle.is_none() && allocations.is_empty();
+    if !was_never_served && !observed.is_drained && !observed.is_forced {
+        // Pods may use the allocation for hours, so its lease is still renewed.
+        let due = actual.current(observed).filter(|held| now >= renewal(*held));
         let op = due.map(|held| Op::RenewLease(held.id().to_owned()));
         return Plan { op, waits: Some(Waits::Drain) };
     }
@@ -241,7 +241,7 @@ fn attest<C>(trust: &Trust, now: Timestamp) -> Option<Op<C>> {
     Some(Op::Attest { device: device.clone() })
 }
 
-/// At a third of the lease: two more attempts fit before it is lost.
+/// At a third of the lease, so that two more attempts fit before it is lost.
 pub(crate) fn renewal<A: Allocation>(held: &A) -> Timestamp {
     let (ttl, expires_at) = held.lease();
     let ttl_ms = i64::try_from(ttl).unwrap_or(i64::MAX).saturating_mul(1000);

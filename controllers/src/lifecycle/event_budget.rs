@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// At once, and after a quiet time again: more than a life with a few troubles has.
+/// At once, and again after a quiet time: more than an object with a few failures causes.
 const BURST: u32 = 25;
-/// Then one in this time. Both as in Kubernetes' own recorder of Events, which drops the rest as well: the status
-/// says how things are.
+/// Then one in this time. Both as in client-go's recorder of Events, which drops the rest as well: the status has the
+/// current state.
 const INTERVAL: Duration = Duration::from_mins(5);
 
-/// A bucket of tokens, kept as the moment at which it will be full again.
+/// A token bucket, kept as the time at which it will be full again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EventBudget {
     /// `None` = it was never used.
