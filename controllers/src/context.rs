@@ -45,7 +45,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Waits until the API server has told the UID of the cluster.
+    /// Waits until the UID of the cluster is known.
     pub async fn start(
         client: Client,
         backends: Backends,

@@ -55,7 +55,7 @@ pub const CORRIDOR_FINALIZER: &str = "corridoros.io/corridor-finalizer";
 /// Released through memqosd before a MemoryBundle may disappear.
 pub const FFM_FINALIZER: &str = "corridoros.io/ffm-finalizer";
 
-/// Every finalizer of ours: only the controllers take them away.
+/// All finalizers. Only the controllers remove them.
 pub const FINALIZERS: [&str; 2] = [CORRIDOR_FINALIZER, FFM_FINALIZER];
 
 /// Field manager of the half that binds Pods: `inUse`, `inUseBy`, its conditions.

@@ -52,7 +52,7 @@ impl Requirement {
         is_required.then_some(all)
     }
 
-    /// Whether a device of the right kind will do, or what is wrong with it.
+    /// Whether a device of the right kind qualifies, or why not.
     fn admits(&self, device: &Device) -> Result<(), Unfit> {
         let unmet = |wanted: &BTreeMap<String, String>, have: &BTreeMap<String, String>| {
             let (name, value) =
@@ -103,7 +103,7 @@ fn add(
     }
 }
 
-/// Whom a ticket is for.
+/// The object that a ticket is for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Holder<'a> {
     pub uid: &'a str,
@@ -131,7 +131,7 @@ pub(crate) enum Trust {
         device: String,
         fault: Option<TicketFault>,
     },
-    /// No device will do.
+    /// No device qualifies.
     Denied {
         /// What each lacks; without a device, what all of them do.
         failures: Vec<DeviceFailure>,
@@ -145,7 +145,7 @@ pub(crate) enum Trust {
     },
 }
 
-/// A device that will not do, with the reason of `attestation_fail_total`.
+/// A device that does not qualify, with the reason of `attestation_fail_total`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct DeviceFailure {
     /// Empty: there is none to name.
@@ -194,7 +194,7 @@ impl Trust {
     }
 }
 
-/// A ticket whose signature was verified: that costs more than all the rest of a pass.
+/// A ticket whose signature was verified. Verifying costs more than the rest of a reconcile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KnownTicket {
     ticket: String,
@@ -230,7 +230,7 @@ pub(crate) fn judge(
             Ok(device) => device,
             Err(denied) => return denied,
         },
-        // A ticket that is still good outlives an attestd that is away.
+        // A valid ticket counts while attestd is unreachable.
         Err(why) => match holder.preferred_devices.first() {
             Some(device) if holder.ticket.is_some() => (*device).to_owned(),
             _ => return Trust::Unknown { message: format!("no attestation: {why}") },
@@ -287,14 +287,14 @@ pub(crate) fn verify(
     Ok((claims.issued_at, claims.expires_at))
 }
 
-/// At two thirds of its life: time for many attempts remains.
+/// At two thirds of its life, so that time for many attempts remains.
 fn renewal(issued_at: Timestamp, expires_at: Timestamp) -> Timestamp {
     let life = expires_at.duration_since(issued_at);
     let rest = SignedDuration::from_secs(life.as_secs() / 3);
     expires_at.checked_sub(rest).unwrap_or(issued_at)
 }
 
-/// Devices of which a message says what they lack.
+/// Devices that a message names with what they lack.
 const DEVICES_NAMED_MAX: usize = 4;
 
 fn choose(

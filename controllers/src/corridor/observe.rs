@@ -1,4 +1,4 @@
-//! What a Corridor says about itself, and what corrd says about it.
+//! A Corridor and its path at corrd, as a reconcile sees them.
 
 use daemons::corrd::{Corridor, CorridorTelemetry, Lease};
 use daemons::{Owner, Reply};

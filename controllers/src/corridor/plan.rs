@@ -9,12 +9,12 @@ use daemons::corrd::{
 };
 use daemons::{Owner, limits};
 
-/// What is done to a path that stands.
+/// What is done to an allocated path.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum PathChange {
     /// The spec asks for something else.
     InPlace(CorridorChange),
-    /// It drifted.
+    /// The bit error rate drifted.
     Recalibrate(RecalibrationRequest),
 }
 
@@ -102,8 +102,8 @@ pub(super) fn request(spec: &CorridorSpec, owner: &Owner, device: Option<&str>) 
     CorridorRequest { owner: owner.clone(), path, ticket: None }
 }
 
-/// By its key, or by what stands: a path that corrd put on the wanted device by itself answers a
-/// wish that names the device.
+/// By its key, or by its fields: a path that corrd put on the wanted device by itself satisfies a request that names the
+/// device.
 pub(super) fn satisfies(allocation: &Corridor, request: &CorridorRequest) -> bool {
     let wanted = request.path.device_id.as_deref();
     let on_device = wanted.is_none() || allocation.path.device_id.as_deref() == wanted;
@@ -112,7 +112,7 @@ pub(super) fn satisfies(allocation: &Corridor, request: &CorridorRequest) -> boo
     allocation.idempotency_key == request.key() || (on_device && as_stands.key() == request.key())
 }
 
-/// What the spec leaves out is corrd's default, also when it was something else before.
+/// A field that the spec leaves out has corrd's default, also if it had another value before.
 pub(super) fn change(stands: &PathSpec, wanted: &PathSpec) -> Option<PathChange> {
     fn differing<T: Clone + Default + PartialEq>(
         stands: Option<&T>,

@@ -1,4 +1,4 @@
-//! Pure: how a path does, and what its status says.
+//! Pure: the health of a path, and the status of its Corridor.
 
 use std::time::Duration;
 
@@ -13,17 +13,16 @@ use super::plan::PathChange;
 use crate::lifecycle::{Damping, Drift, Health, StatusBase, conditions_drift};
 use crate::settings::Settings;
 
-/// A degraded path is well again only below this part of its target: the band in between decides
-/// nothing.
+/// A degraded path has recovered only below this part of its target. The band in between changes nothing.
 const BER_RECOVERED: f64 = 0.5;
-/// Readings are written again when they moved by more than this: wide enough for a healthy path's
-/// noise and its day, because the status is for people, and the metrics have every move.
+/// Readings are written again when they moved by more than this: wide enough for the noise and the daily course of a
+/// healthy path, because the metrics have every reading.
 const BANDWIDTH_DEADBAND: f64 = 0.05;
 const BER_DEADBAND_FACTOR: f64 = 10.0;
 const TEMPERATURE_DEADBAND_C: f64 = 5.0;
 const POWER_DEADBAND: f64 = 0.1;
 
-/// What has to be remembered to judge a path.
+/// What is remembered to judge a path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Signals {
     ber: BerSignals,
@@ -31,7 +30,7 @@ pub(crate) struct Signals {
     latency: Damping,
 }
 
-/// What has to be remembered to judge a bit error rate.
+/// What is remembered to judge a bit error rate.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct BerSignals {
     /// Whether the bit error rate counts as too high. `None`: not judged since the start.
@@ -41,7 +40,7 @@ struct BerSignals {
     recalibrated_at: Option<Timestamp>,
     /// When the daemon took the sample that was judged last.
     judged_sample: Option<Timestamp>,
-    /// The sample that led to a recalibration: it says nothing about what came of it.
+    /// The sample that led to a recalibration, which shows nothing of its effect.
     outdated_sample: Option<Timestamp>,
 }
 
@@ -52,7 +51,7 @@ impl Signals {
     }
 }
 
-/// A daemon that does not tell the floor of its samples is believed.
+/// Samples without a floor count as current.
 pub(super) fn is_current(allocation: &Corridor, sample: &CorridorTelemetry) -> bool {
     sample.min_gbps == 0 || sample.min_gbps == allocation.path.min_gbps
 }
@@ -66,13 +65,13 @@ pub(super) fn judge(
     now: Timestamp,
 ) -> Health<PathChange> {
     let achievable = sample.map_or(allocation.achievable_gbps, |it| it.achievable_gbps);
-    // The floor that both sides agree on: a higher wish that waits makes nothing worse.
+    // The lower one: a raised floor that is not allocated yet is not missed.
     let floor = allocation.path.min_gbps.min(object.spec.min_gbps);
     let latency = sample.map_or(allocation.latency_ns, |it| it.latency_ns);
     let (ber_again, remedy) = judge_ber(object, sample, &mut signals.ber, settings, now);
     let (id, dwell) = (allocation.corridor_id.as_str(), settings.floor_dwell);
     let is_below = achievable < f64::from(floor);
-    // Each for itself, whatever the other does: what is said must not alternate between them either.
+    // Floor and latency are damped independently, so that the reason does not alternate between them either.
     let of_floor = signals.floor.judge((id, floor), is_below, dwell, now);
     let of_latency = latency.zip(object.spec.latency_budget_ns).map(|(latency, budget)| {
         let is_over = latency > f64::from(budget);
@@ -95,8 +94,8 @@ pub(super) fn judge(
     Health { fault, remedy, recheck_after }
 }
 
-/// Too high, or well again, only after it has stayed so: light jitters. HELIOPASS is asked half
-/// way: a path that can be tuned in time never degrades.
+/// A bit error rate counts as too high, or as recovered, only after it has stayed so, because light jitters. HELIOPASS is
+/// asked at half of that time: a path that can be tuned in time never degrades.
 fn judge_ber(
     object: &crds::Corridor,
     sample: Option<&CorridorTelemetry>,
@@ -104,9 +103,9 @@ fn judge_ber(
     settings: &Settings,
     now: Timestamp,
 ) -> (Option<Duration>, Option<PathChange>) {
-    // After a start the status tells how it was judged.
+    // After a start the status shows how it was judged last.
     let is_bad = *signals.is_bad.get_or_insert_with(|| was_bad(object));
-    // No reading says nothing, neither good nor bad; nor does one from before the last tuning.
+    // A missing reading is neither good nor bad; nor is one from before the last tuning.
     let Some(sample) = sample else { return (None, None) };
     let Some(target) = target_ber(object, sample) else {
         *signals = BerSignals { is_bad: Some(false), ..BerSignals::default() };
@@ -136,7 +135,7 @@ fn judge_ber(
     (Some(next.saturating_sub(lasted)), None)
 }
 
-/// As asked, else the daemon's own.
+/// That of the spec, else the daemon's own.
 fn target_ber(object: &crds::Corridor, sample: &CorridorTelemetry) -> Option<f64> {
     let asked = object.spec.recalibration.as_ref().and_then(|it| it.target_ber);
     asked.or(sample.target_ber)
@@ -190,7 +189,7 @@ pub(super) fn status(
             drift: it.drift.clone(),
         }),
         attestation_expires_at: attestation_expires_at.map(Time),
-        // The scheduler's.
+        // Written by the driver.
         in_use: None,
         in_use_by: Vec::new(),
         conditions,
@@ -208,7 +207,7 @@ pub(super) fn status_unknown(object: &crds::Corridor, base: StatusBase) -> Corri
     }
 }
 
-/// The part that is the controllers' to write.
+/// The part that the controllers write.
 pub(super) fn own(object: &crds::Corridor) -> CorridorStatus {
     let mut own = object.status.clone().unwrap_or_default();
     (own.in_use, own.in_use_by) = (None, Vec::new());
@@ -237,7 +236,7 @@ pub(super) fn placement(status: &CorridorStatus, ticket: Option<String>) -> Plac
     }
 }
 
-/// Whether a sample is worth a write, phase and conditions aside.
+/// Whether a sample has left the deadband of a reading.
 pub(super) fn has_moved(
     object: &crds::Corridor,
     allocation: &Corridor,
@@ -252,7 +251,7 @@ pub(super) fn has_moved(
 pub(super) fn drift(object: &crds::Corridor, next: &CorridorStatus) -> Drift {
     let empty = CorridorStatus::default();
     let old = object.status.as_ref().unwrap_or(&empty);
-    // A fall, while promises are made. Else a floor that is crossed shows in phase and reason, as far as that counts.
+    // A fall below the floor of a Ready object. Otherwise a crossed floor shows in phase and reason.
     let falls = old.phase == Some(Phase::Ready)
         && next.achievable_gbps.is_some_and(|it| it < f64::from(object.spec.min_gbps))
         && next.achievable_gbps < old.achievable_gbps;
@@ -266,7 +265,7 @@ pub(super) fn drift(object: &crds::Corridor, next: &CorridorStatus) -> Drift {
         || (next.floor_gbps.is_some() && old.floor_gbps != next.floor_gbps)
         || (seconds(next).is_some() && seconds(old) != seconds(next))
         || falls
-        // The first reading, unless nobody will read it any more.
+        // The first reading, unless the object is being released.
         || (old.telemetry.is_none() && next.telemetry.is_some() && !is_releasing)
     {
         return Drift::Transition;
@@ -280,7 +279,7 @@ fn readings_moved(old: &CorridorStatus, next: &CorridorStatus, floor: f64) -> bo
     let moved =
         |old: Option<f64>, next: Option<f64>, by: &dyn Fn(f64, f64) -> bool| match (old, next) {
             (Some(old), Some(next)) => by(old, next),
-            // A reading that is gone for a moment keeps its place.
+            // A reading that is missing for a moment stays.
             (None, Some(_)) => true,
             (_, None) => false,
         };

@@ -1,4 +1,4 @@
-//! What a MemoryBundle says about itself, and what memqosd says about it.
+//! A MemoryBundle and its memory at memqosd, as a reconcile sees them.
 
 use daemons::corrd::Lease;
 use daemons::memqosd::{Bundle, BundleTelemetry};

@@ -1,4 +1,4 @@
-//! Pure: how a bundle does, and what its status says.
+//! Pure: the health of a bundle, and the status of its MemoryBundle.
 
 use crds::condition::{self, not_ready};
 use crds::{MemoryBundleStatus, Phase};
@@ -16,12 +16,12 @@ use crate::settings::Settings;
 const BANDWIDTH_DEADBAND: f64 = 0.05;
 const TAIL_DEADBAND: f64 = 0.5;
 
-/// A daemon that does not tell the floor of its samples is believed.
+/// Samples without a floor count as current.
 pub(super) fn is_current(allocation: &Bundle, sample: &BundleTelemetry) -> bool {
     sample.floor_gbs == 0 || sample.floor_gbs == allocation.memory.floor_gbs
 }
 
-/// What has to be remembered to judge a bundle.
+/// What is remembered to judge a bundle.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Signals {
     floor: Damping,
@@ -37,7 +37,7 @@ pub(super) fn judge(
 ) -> Health<BundleChange> {
     let achieved = sample.map_or(allocation.achieved_gbs, |it| it.achieved_gbs);
     let floor = allocation.memory.floor_gbs;
-    // Samples are newer than what was listed, perhaps half an hour ago.
+    // A sample is newer than the list, which may be half an hour old.
     let is_lapsed = sample.map_or(allocation.lapsed, |it| it.lapsed);
     let of = (allocation.ffm_handle.as_str(), floor);
     let is_below = is_lapsed || achieved < f64::from(floor);
@@ -71,7 +71,7 @@ pub(super) fn status(
         moved_pages: moved.map(|it| i64::try_from(it).unwrap_or(i64::MAX)),
         tail_p99_ms: sample.and_then(|it| it.tail_p99_ms),
         attestation_expires_at: attestation_expires_at.map(Time),
-        // The scheduler's.
+        // Written by the driver.
         in_use: None,
         in_use_by: Vec::new(),
         conditions,
@@ -95,7 +95,7 @@ pub(super) fn drift(object: &crds::MemoryBundle, next: &MemoryBundleStatus) -> D
     let empty = MemoryBundleStatus::default();
     let old = object.status.as_ref().unwrap_or(&empty);
     let floor = next.floor_gbs.unwrap_or_else(|| f64::from(object.spec.bandwidth_floor_gbs));
-    // A fall, while promises are made. Else a floor that is crossed shows in phase and reason, as far as that counts.
+    // A fall below the floor of a Ready object. Otherwise a crossed floor shows in phase and reason.
     let falls = old.phase == Some(Phase::Ready)
         && next.achieved_gbs.is_some_and(|it| it < floor)
         && next.achieved_gbs < old.achieved_gbs;
@@ -110,7 +110,7 @@ pub(super) fn drift(object: &crds::MemoryBundle, next: &MemoryBundleStatus) -> D
         || (next.floor_gbs.is_some() && old.floor_gbs != next.floor_gbs)
         || (seconds(next).is_some() && seconds(old) != seconds(next))
         || falls
-        // The first reading, unless nobody will read it any more.
+        // The first reading, unless the object is being released.
         || (old.achieved_gbs.is_none() && next.achieved_gbs.is_some() && !is_releasing)
     {
         return Drift::Transition;
@@ -120,7 +120,7 @@ pub(super) fn drift(object: &crds::MemoryBundle, next: &MemoryBundleStatus) -> D
     conditions.max(if readings { Drift::Reading } else { Drift::None })
 }
 
-/// The part that is the controllers' to write.
+/// The part that the controllers write.
 pub(super) fn own(object: &crds::MemoryBundle) -> MemoryBundleStatus {
     let mut own = object.status.clone().unwrap_or_default();
     (own.in_use, own.in_use_by) = (None, Vec::new());
@@ -152,7 +152,7 @@ pub(super) fn placement(status: &MemoryBundleStatus, ticket: Option<String>) -> 
     }
 }
 
-/// Whether a sample is worth a write, phase and conditions aside.
+/// Whether a sample has left the deadband of a reading.
 pub(super) fn has_moved(
     object: &crds::MemoryBundle,
     allocation: &Bundle,

@@ -1,4 +1,4 @@
-//! Which floors are owed, though nothing is measured, and whose matter it is that they are not met.
+//! Floors of objects of which nothing is measured, and objects that are refused.
 
 use crds::{Corridor, MemoryBundle};
 use prometheus::GaugeVec;
@@ -6,18 +6,18 @@ use prometheus::GaugeVec;
 use super::series::Maker;
 use super::{BUNDLE, CORRIDOR, CorridorRow, Metrics, name_of};
 
-/// How an object stands after a pass.
+/// The state of an object after a reconcile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ObjectState {
     /// By its own spec, or by the policies of its namespace.
     pub is_refused: bool,
-    /// Its daemon has been asked, and has nothing for it.
+    /// Its daemon holds no allocation for it.
     pub has_nothing: bool,
     pub is_deleting: bool,
 }
 
 impl ObjectState {
-    /// An object has a floor from its first pass on, until it has been given back.
+    /// An object has a floor from its first reconcile on until its release.
     fn owes_floor(self) -> bool {
         !(self.is_deleting && self.has_nothing)
     }
@@ -33,7 +33,7 @@ pub(super) fn refused(make: &Maker<'_>) -> GaugeVec {
 }
 
 impl Metrics {
-    /// What was measured of a path that is lost says nothing any more; its floor stays.
+    /// The readings of a lost path are removed; its floor stays.
     pub(crate) fn set_corridor_state(&self, object: &Corridor, state: ObjectState) {
         let name = name_of(object);
         let mut rows = self.rows.lock();
@@ -79,7 +79,7 @@ impl Metrics {
         if is_refused {
             self.refused.with_label_values(&labels).set(1.0);
         } else {
-            // What was never set cannot be removed, and need not be.
+            // Removing a series that was never set fails, which is harmless.
             let _ = self.refused.remove_label_values(&labels);
         }
     }
