@@ -24,7 +24,7 @@ pub struct CorridorConfiguration {
     pub backends: BackendsConfiguration,
     /// Tickets of devices.
     pub attestation: AttestationConfiguration,
-    /// How often the daemons are asked for allocations that nobody owns, in seconds: 1 to 86,400, as all seconds here.
+    /// How often the daemons are asked for allocations without an owner, in seconds: 1 to 86,400, as all seconds here.
     pub sweep_interval_seconds: Option<u32>,
 }
 

@@ -1,22 +1,27 @@
-//! What every pass has at hand.
+//! What every reconcile has at hand.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use crds::{AttestationPolicy, AttestationPolicySpec, Witness};
+use crds::{AttestationPolicy, AttestationPolicySpec};
 use daemons::corrd::CorridorTelemetry;
 use daemons::memqosd::BundleTelemetry;
 use kube::Client;
+use own_writes::OwnWrites;
 use parking_lot::RwLock;
 use tokio::sync::watch;
 use tracing::warn;
 
-use crate::board::{Board, Inventory, Roster, Wakes};
+use crate::attestation::DeviceInventory;
+use crate::kubernetes;
 use crate::metrics::Metrics;
 use crate::settings::{Backends, Settings};
+use crate::sweep::KnownUids;
 use crate::tampering::Alarms;
-use crate::{kubernetes, line};
+use crate::telemetry_cache::TelemetryCache;
+use crate::triggers::Triggers;
+use crate::work_queue::{backoff, jitter};
 
 pub(crate) struct Context {
     pub client: Client,
@@ -26,27 +31,27 @@ pub(crate) struct Context {
     /// UID of the namespace kube-system: the first half of every owner tag.
     pub cluster_uid: String,
     pub policies: Policies,
-    pub inventory: Inventory,
-    pub corridors: Board<CorridorTelemetry>,
-    pub bundles: Board<BundleTelemetry>,
-    pub corridor_roster: Roster,
-    pub bundle_roster: Roster,
-    pub corridor_wakes: Wakes,
-    pub bundle_wakes: Wakes,
-    pub policy_wakes: Wakes,
-    /// What this half and the driver really say, where both run in one process.
-    pub witness: Arc<Witness>,
+    pub inventory: DeviceInventory,
+    pub corridors: TelemetryCache<CorridorTelemetry>,
+    pub bundles: TelemetryCache<BundleTelemetry>,
+    pub known_corridors: KnownUids,
+    pub known_bundles: KnownUids,
+    pub corridor_triggers: Triggers,
+    pub bundle_triggers: Triggers,
+    pub policy_triggers: Triggers,
+    /// What the controllers and the driver of this process have themselves written.
+    pub own_writes: Arc<OwnWrites>,
     pub alarms: Alarms,
 }
 
 impl Context {
-    /// Waits for the API server to say which cluster this is.
+    /// Waits until the UID of the cluster is known.
     pub async fn start(
         client: Client,
         backends: Backends,
         settings: Settings,
         metrics: Arc<Metrics>,
-        witness: Arc<Witness>,
+        own_writes: Arc<OwnWrites>,
         alarms: Alarms,
     ) -> Self {
         let mut failures = 0;
@@ -56,7 +61,7 @@ impl Context {
                 Err(error) => warn!(%error, "the cluster's identity cannot be read; trying again"),
             }
             let (first, max) = (settings.backoff_first, settings.backoff_max);
-            tokio::time::sleep(line::pause(first, max, failures, chance())).await;
+            tokio::time::sleep(backoff(first, max, failures, jitter())).await;
             failures += 1;
         };
         let now = Instant::now();
@@ -67,31 +72,26 @@ impl Context {
             metrics,
             cluster_uid,
             policies: Policies::default(),
-            inventory: Inventory::default(),
-            corridors: Board::new(now),
-            bundles: Board::new(now),
-            corridor_roster: Roster::default(),
-            bundle_roster: Roster::default(),
-            corridor_wakes: Wakes::default(),
-            bundle_wakes: Wakes::default(),
-            policy_wakes: Wakes::default(),
-            witness,
+            inventory: DeviceInventory::default(),
+            corridors: TelemetryCache::new(now),
+            bundles: TelemetryCache::new(now),
+            known_corridors: KnownUids::default(),
+            known_bundles: KnownUids::default(),
+            corridor_triggers: Triggers::default(),
+            bundle_triggers: Triggers::default(),
+            policy_triggers: Triggers::default(),
+            own_writes,
             alarms,
         }
     }
 }
 
 impl Context {
-    /// Looks again at all objects of these namespaces that stand for an allocation.
+    /// Wakes all Corridors and MemoryBundles of these namespaces.
     pub fn wake_namespaces<'a>(&self, namespaces: impl Iterator<Item = &'a String> + Clone) {
-        self.corridor_wakes.wake_namespaces(namespaces.clone());
-        self.bundle_wakes.wake_namespaces(namespaces);
+        self.corridor_triggers.wake_namespaces(namespaces.clone());
+        self.bundle_triggers.wake_namespaces(namespaces);
     }
-}
-
-/// A random number in 0..1, for jitter only: without the system's randomness there is none.
-pub(crate) fn chance() -> f64 {
-    getrandom::u32().map_or(0.5, |random| f64::from(random) / f64::from(u32::MAX))
 }
 
 pub(crate) type ByNamespace = BTreeMap<String, Vec<Arc<AttestationPolicy>>>;
@@ -123,7 +123,7 @@ impl Policies {
         self.by_namespace.read().get(namespace).cloned().unwrap_or_default()
     }
 
-    /// Returns the namespaces in which something else is demanded now. Audits write statuses, which demand nothing.
+    /// Returns the namespaces whose demands have changed. A status demands nothing, so an audit changes none.
     pub fn replace(&self, policies: ByNamespace) -> BTreeSet<String> {
         let mut known = self.by_namespace.write();
         let before = std::mem::replace(&mut *known, policies);

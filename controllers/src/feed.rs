@@ -1,4 +1,4 @@
-//! One long poll for each daemon, and the Lease that says it is heard of.
+//! One long poll for each daemon, and the Lease that says that its telemetry is fresh.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 use daemons::{DaemonError, Owner, Revision, TelemetryPage};
 use tracing::warn;
 
-use crate::board::{Board, Wakes};
-use crate::context::{Context, chance};
-use crate::{kubernetes, line};
+use crate::context::Context;
+use crate::kubernetes;
+use crate::telemetry_cache::{Flow, TelemetryCache};
+use crate::triggers::Triggers;
+use crate::work_queue::{backoff, jitter};
 
-/// A poll that returns at once, again and again, is no long poll: it is slowed to this.
-const POLL_PAUSE_MIN: Duration = Duration::from_millis(20);
+/// A daemon whose long poll returns at once is polled no faster than this.
+const POLL_DELAY_MIN: Duration = Duration::from_millis(20);
 
 pub(crate) async fn corrd(context: Arc<Context>) {
     let Some(corrd) = context.backends.corrd.clone() else { return std::future::pending().await };
@@ -27,10 +29,10 @@ pub(crate) async fn corrd(context: Arc<Context>) {
                     .into_iter()
                     .map(|sample| (sample.corridor_id.clone(), sample.owner.clone(), sample))
                     .collect();
-                News { revision, full, samples, gone }
+                Page { revision, full, samples, gone }
             });
-        let (board, wakes) = (&context.corridors, &context.corridor_wakes);
-        feed.take(&context, board, wakes, page, &mut lease, |sample| &sample.owner).await;
+        let (cache, triggers) = (&context.corridors, &context.corridor_triggers);
+        feed.apply(&context, cache, triggers, page, &mut lease, |sample| &sample.owner).await;
     }
 }
 
@@ -50,14 +52,14 @@ pub(crate) async fn memqosd(context: Arc<Context>) {
                     .into_iter()
                     .map(|sample| (sample.ffm_handle.clone(), sample.owner.clone(), sample))
                     .collect();
-                News { revision, full, samples, gone }
+                Page { revision, full, samples, gone }
             });
-        let (board, wakes) = (&context.bundles, &context.bundle_wakes);
-        feed.take(&context, board, wakes, page, &mut lease, |sample| &sample.owner).await;
+        let (cache, triggers) = (&context.bundles, &context.bundle_triggers);
+        feed.apply(&context, cache, triggers, page, &mut lease, |sample| &sample.owner).await;
     }
 }
 
-/// attestd has no telemetry: its inventory is what shows that it is there.
+/// attestd has no telemetry: reading its inventory shows that it answers.
 pub(crate) async fn attestd(context: Arc<Context>) {
     let Some(attestd) = context.backends.attestd.clone() else {
         context.inventory.replace(Err("attestd is not configured".to_owned()));
@@ -66,27 +68,27 @@ pub(crate) async fn attestd(context: Arc<Context>) {
     let mut lease = BackendLease::new(crds::backend_lease::ATTESTD);
     let mut failures = 0;
     loop {
-        let told = attestd.devices().await;
-        let pause = if let Err(error) = &told {
+        let devices = attestd.devices().await;
+        let delay = if let Err(error) = &devices {
             let (first, max) = (context.settings.backoff_first, context.settings.lease_interval);
             failures += 1;
-            warn!(%error, "attestd does not tell its inventory");
-            line::pause(first, max, failures, chance())
+            warn!(%error, "the inventory of attestd cannot be read");
+            backoff(first, max, failures, jitter())
         } else {
             failures = 0;
             lease.renew(&context).await;
             context.settings.lease_interval
         };
-        if context.inventory.replace(told.map_err(|error| error.to_string())) {
-            context.corridor_wakes.wake_all();
-            context.bundle_wakes.wake_all();
-            context.policy_wakes.wake_all();
+        if context.inventory.replace(devices.map_err(|error| error.to_string())) {
+            context.corridor_triggers.wake_all();
+            context.bundle_triggers.wake_all();
+            context.policy_triggers.wake_all();
         }
-        tokio::time::sleep(pause).await;
+        tokio::time::sleep(delay).await;
     }
 }
 
-struct News<S> {
+struct Page<S> {
     revision: Revision,
     full: bool,
     samples: Vec<(String, Owner, S)>,
@@ -97,17 +99,17 @@ struct News<S> {
 struct Feed {
     revision: Option<Revision>,
     failures: u32,
-    /// Whether everybody has been told that the daemon is silent.
-    silence_told: bool,
+    /// Whether all objects were woken because the daemon is silent.
+    silence_reported: bool,
 }
 
 impl Feed {
-    async fn take<S: Clone>(
+    async fn apply<S: Clone>(
         &mut self,
         context: &Context,
-        board: &Board<S>,
-        wakes: &Wakes,
-        page: Result<News<S>, DaemonError>,
+        cache: &TelemetryCache<S>,
+        triggers: &Triggers,
+        page: Result<Page<S>, DaemonError>,
         lease: &mut BackendLease,
         owner_of: impl Fn(&S) -> &Owner,
     ) {
@@ -115,7 +117,7 @@ impl Feed {
             Ok(page) => {
                 self.failures = 0;
                 self.revision = Some(page.revision);
-                self.silence_told = false;
+                self.silence_reported = false;
                 let ours: Vec<_> = page
                     .samples
                     .into_iter()
@@ -124,37 +126,37 @@ impl Feed {
                 let mut uids: Vec<String> =
                     ours.iter().map(|(_, owner, _)| owner.object_uid().to_owned()).collect();
                 let samples = ours.into_iter().map(|(id, _, sample)| (id, sample)).collect();
-                let (was_silent, lost) = board.take(samples, &page.gone, page.full);
+                let (was_silent, lost) = cache.apply(samples, &page.gone, page.full);
                 if was_silent || page.full {
-                    wakes.wake_all();
+                    triggers.wake_all();
                 }
                 uids.extend(lost.iter().map(|it| owner_of(it).object_uid().to_owned()));
-                wakes.wake_each(uids.into_iter());
+                triggers.wake_each(uids.into_iter());
                 lease.renew(context).await;
-                tokio::time::sleep(POLL_PAUSE_MIN).await;
+                tokio::time::sleep(POLL_DELAY_MIN).await;
             }
             Err(error) => {
                 let (first, max) =
                     (context.settings.backoff_first, context.settings.lease_interval);
                 warn!(backend = lease.name, %error, "no telemetry");
                 let now = Instant::now();
-                board.fall_silent(now, error.to_string());
-                let silent = match board.flow(now) {
-                    crate::board::Flow::Silent(silent, _) => silent,
-                    crate::board::Flow::Flowing => Duration::ZERO,
+                cache.mark_silent(now, error.to_string());
+                let silent = match cache.flow(now) {
+                    Flow::Silent(silent, _) => silent,
+                    Flow::Flowing => Duration::ZERO,
                 };
-                if silent >= context.settings.unreachable_after && !self.silence_told {
-                    self.silence_told = true;
-                    wakes.wake_all();
+                if silent >= context.settings.unreachable_after && !self.silence_reported {
+                    self.silence_reported = true;
+                    triggers.wake_all();
                 }
-                tokio::time::sleep(line::pause(first, max, self.failures, chance())).await;
+                tokio::time::sleep(backoff(first, max, self.failures, jitter())).await;
                 self.failures += 1;
             }
         }
     }
 }
 
-/// Renewed only when the daemon has just been heard of.
+/// Renewed only after an answer of the daemon.
 struct BackendLease {
     name: &'static str,
     renewed: Option<Instant>,

@@ -14,9 +14,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-/// A call that takes longer is lost; its pass is tried again.
+/// A call that takes longer counts as lost, and its reconcile is retried.
 const CALL_TIMEOUT: Duration = Duration::from_secs(15);
-/// Metadata of so many objects is asked for at once: about half a megabyte.
+/// Objects of one page of metadata: about half a megabyte.
 const PAGE_OBJECTS: u32 = 500;
 /// The API server refuses longer messages of Events.
 const MESSAGE_BYTES_MAX: usize = 1024;
@@ -51,7 +51,7 @@ async fn bounded<T>(call: impl Future<Output = kube::Result<T>>) -> kube::Result
     }
 }
 
-/// Whether it is certain what became of a write: it succeeded, or the API server has refused it.
+/// Whether the outcome of a write is certain: it succeeded, or the API server has refused it.
 pub(crate) fn is_clear<T>(written: &kube::Result<T>) -> bool {
     match written {
         Ok(_) => true,
@@ -92,7 +92,7 @@ pub(crate) async fn list_in<K: Object>(client: &Client, namespace: &str) -> kube
     Ok(bounded(some.list(&ListParams::default())).await?.items)
 }
 
-/// Changes metadata, provided that nobody else has changed the object meanwhile.
+/// Changes metadata, provided that the object has not changed meanwhile.
 pub(crate) async fn patch_metadata<K: Object>(
     client: &Client,
     object: &K,
@@ -106,8 +106,8 @@ pub(crate) async fn patch_metadata<K: Object>(
     bounded(api(client, object).patch(&name, &params, &Patch::Merge(patch))).await
 }
 
-/// Server-side apply of the status fields that are ours. The UID is a precondition: a successor
-/// under the same name gets nothing of it.
+/// Server-side apply of the controllers' status fields. The UID is a precondition, so that a successor under the same
+/// name is not written to.
 pub(crate) async fn apply_status<K: Object>(
     client: &Client,
     object: &K,
@@ -117,7 +117,7 @@ pub(crate) async fn apply_status<K: Object>(
     apply(client, object, metadata, status).await
 }
 
-/// The same, provided that nobody else has changed the object meanwhile.
+/// The same, provided that the object has not changed meanwhile.
 pub(crate) async fn apply_status_unless_changed<K: Object>(
     client: &Client,
     object: &K,
@@ -148,7 +148,7 @@ async fn apply<K: Object>(
     bounded(api(client, object).patch_status(&name, &params, &Patch::Apply(patch))).await
 }
 
-/// Tells people about a transition. A lost Event changes nothing but what people see.
+/// Posts an Event. A lost Event is logged, and nothing else depends on it.
 pub(crate) async fn post_event<K: Object>(
     client: &Client,
     object: &K,
@@ -207,7 +207,7 @@ fn event<K: Object>(
     })
 }
 
-/// Says that a backend was heard of just now.
+/// Records that a backend has answered just now.
 pub(crate) async fn renew_backend_lease(
     client: &Client,
     name: &str,

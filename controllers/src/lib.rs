@@ -1,38 +1,38 @@
 //! The controllers that own Corridors, MemoryBundles and AttestationPolicies.
 //!
-//! Every kind has a folder whose files are the steps of one pass: `observe` (what is), `plan`
-//! (pure: wanted, seen and now, and at most one operation comes out), `apply` (do it), `status`
-//! (pure: what to say). [`harness`] runs the passes, one at a time for each object; [`life`] is
-//! what an allocated object goes through, whatever it is. The scheduler's driver is never called:
-//! both halves meet only at the API server.
+//! Every kind has a folder whose files are the steps of one reconcile: `observe` (the object and its daemon), `plan`
+//! (pure: at most one operation), `apply` (carries it out), `status` (pure). [`runner`] reconciles each object one at
+//! a time; [`lifecycle`] is the lifecycle of an object that stands for an allocation, whatever its kind. The scheduler's
+//! driver is never called: both halves meet at the API server and in `own-writes`.
 //!
-//! An allocation never leaks, because the order is fixed: finalizer and intent first, then the
-//! daemon, then the status; and the other way round at the end. A crash at any point leaves a
-//! state from which the next pass goes on.
+//! An allocation never leaks, because the order is fixed: finalizer and intent first, then the daemon, then the
+//! status; and the reverse at the end. A crash at any point leaves a state from which the next reconcile goes on.
 
 mod attestation;
 mod attestation_policy;
-mod board;
 mod configuration;
 mod context;
+mod controller;
 mod corridor;
 mod feed;
-mod harness;
 mod kubernetes;
-mod life;
-mod line;
+mod lifecycle;
 mod memory_bundle;
 mod metrics;
+mod runner;
 mod settings;
 mod sweep;
 mod tampering;
+mod telemetry_cache;
+mod triggers;
 mod watch;
+mod work_queue;
 
 use std::fmt;
 use std::sync::Arc;
 
-use crds::Witness;
 use kube::Client;
+use own_writes::OwnWrites;
 use parking_lot::Mutex;
 use prometheus::IntCounterVec;
 use thiserror::Error;
@@ -44,7 +44,7 @@ pub use crate::configuration::{
 };
 use crate::context::Context;
 use crate::corridor::Corridors;
-use crate::life::LifeController;
+use crate::lifecycle::AllocationController;
 use crate::memory_bundle::Bundles;
 pub use crate::metrics::Metrics;
 pub use crate::settings::{Backends, Settings};
@@ -54,11 +54,11 @@ use crate::tampering::Alarms;
 pub struct Controllers {
     client: Client,
     backends: Backends,
-    /// What the next run begins with.
+    /// Used by the next run.
     settings: Mutex<Settings>,
     metrics: Arc<Metrics>,
     tampering: Option<IntCounterVec>,
-    witness: Arc<Witness>,
+    own_writes: Arc<OwnWrites>,
 }
 
 impl fmt::Debug for Controllers {
@@ -74,10 +74,10 @@ impl Controllers {
     pub fn new(client: Client, backends: Backends, settings: Settings) -> Self {
         let metrics = Arc::new(Metrics::new(&settings.cluster_name));
         let settings = Mutex::new(settings);
-        Self { client, backends, settings, metrics, tampering: None, witness: Arc::default() }
+        Self { client, backends, settings, metrics, tampering: None, own_writes: Arc::default() }
     }
 
-    /// Holds from the next [`Self::run`] on.
+    /// Takes effect with the next [`Self::run`].
     pub fn set(&self, settings: Settings) {
         *self.settings.lock() = settings;
     }
@@ -89,28 +89,28 @@ impl Controllers {
         self
     }
 
-    /// For the driver of the same process: what the controllers really say, and what it says itself.
-    pub fn witness(&self) -> Arc<Witness> {
-        self.witness.clone()
+    /// For the driver of the same process, which records its own writes there too.
+    pub fn own_writes(&self) -> Arc<OwnWrites> {
+        self.own_writes.clone()
     }
 
-    /// The series that the controllers keep, to be served by whoever runs them.
+    /// The series of the controllers, which the process serves.
     pub fn metrics(&self) -> Arc<Metrics> {
         self.metrics.clone()
     }
 
-    /// Runs until `stop`. What is under way then is dropped: the next run, here or in another replica,
-    /// goes on from there.
+    /// Runs until `stop`, and then drops what is under way: the next run, in this replica or another, goes on from
+    /// there.
     pub async fn run(&self, stop: impl Future<Output = ()> + Send) -> Result<(), RunError> {
         let mut stop = std::pin::pin!(stop);
-        let speaking = Speaking(self.witness.clone());
+        let recording = Recording(self.own_writes.clone());
         let alarms = Alarms::new(self.client.clone(), self.tampering.clone());
         let starting = Context::start(
             self.client.clone(),
             self.backends.clone(),
             self.settings.lock().clone(),
             self.metrics.clone(),
-            speaking.0.clone(),
+            recording.0.clone(),
             alarms,
         );
         let context = tokio::select! {
@@ -134,21 +134,21 @@ impl Controllers {
     }
 }
 
-/// While this lives the controllers of this process speak for the objects. Then somebody else does.
-struct Speaking(Arc<Witness>);
+/// Ends the record of the controllers' writes with the run: afterwards another process may write.
+struct Recording(Arc<OwnWrites>);
 
-impl Drop for Speaking {
+impl Drop for Recording {
     fn drop(&mut self) {
-        self.0.forget_promises();
+        self.0.forget_controllers();
     }
 }
 
-/// The one list of what runs: to add a controller, add its line.
+/// Everything that runs. A new controller is one line here.
 fn all(context: &Arc<Context>) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
-    tasks.spawn(harness::run(context.clone(), PolicyController));
-    tasks.spawn(harness::run(context.clone(), LifeController::<Corridors>::default()));
-    tasks.spawn(harness::run(context.clone(), LifeController::<Bundles>::default()));
+    tasks.spawn(runner::run(context.clone(), PolicyController));
+    tasks.spawn(runner::run(context.clone(), AllocationController::<Corridors>::default()));
+    tasks.spawn(runner::run(context.clone(), AllocationController::<Bundles>::default()));
     tasks.spawn(feed::corrd(context.clone()));
     tasks.spawn(feed::memqosd(context.clone()));
     tasks.spawn(feed::attestd(context.clone()));

@@ -1,4 +1,4 @@
-//! What the controllers are told at the start.
+//! Daemons, times and names that the controllers start with.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use daemons::corrd::Corrd;
 use daemons::memqosd::Memqosd;
 use daemons::ticket::TrustedKeys;
 
-/// The daemons. One that is absent is never invented: its objects say `BackendNotConfigured`.
+/// The daemons. Objects of one that is absent have the reason `BackendNotConfigured`.
 #[derive(Clone, Default)]
 pub struct Backends {
     pub corrd: Option<Arc<dyn Corrd>>,
@@ -42,8 +42,8 @@ pub struct Settings {
     pub telemetry_wait: Duration,
     /// How often a backend Lease is renewed while its telemetry flows.
     pub lease_interval: Duration,
-    /// Objects say `BackendUnreachable` after so long without telemetry: as long as a backend
-    /// Lease counts as fresh, so that both say the same.
+    /// Objects have the reason `BackendUnreachable` after this long without telemetry: as long as a backend Lease counts
+    /// as fresh, so that both agree.
     pub unreachable_after: Duration,
     /// How long a bit error rate must stay on one side before it counts.
     pub ber_dwell: Duration,
@@ -52,9 +52,9 @@ pub struct Settings {
     pub floor_dwell: Duration,
     /// HELIOPASS runs no more often than this for one path: it interrupts the light.
     pub recalibration_interval: Duration,
-    /// How often the daemons are asked for allocations nobody owns.
+    /// How often the daemons are asked for allocations without an owner.
     pub sweep_interval: Duration,
-    /// How often live tickets are held against the policies.
+    /// How often live tickets are checked against the policies.
     pub audit_interval: Duration,
     /// First and longest pause after a failure.
     pub backoff_first: Duration,

@@ -1,36 +1,56 @@
 //! Finds allocations of this cluster that no object stands behind, and releases them.
 //!
-//! It is the last resort, for finalizers that somebody removed by force. An allocation with a
-//! live owner is never touched: the allocations are listed first and the objects after, both by
-//! consistent reads, and only what is an orphan in two rounds in a row is released. The watch is
-//! asked before the API server: whoever it knows is no suspect, and mostly there is none. It can
-//! only delay a release, by remembering for a moment somebody who is gone.
+//! This is the last resort, for finalizers that were removed by force. An allocation with a live owner is never
+//! touched: the allocations are listed first and the objects after, both by consistent reads, and only an orphan of
+//! two rounds in a row is released. Owners that the watch knows are no suspects, which mostly saves the second list. A
+//! watch that lags behind can only delay a release.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use daemons::Owner;
+use parking_lot::RwLock;
 use tracing::{info, warn};
 
-use crate::board::Roster;
-use crate::context::{Context, chance};
+use crate::context::Context;
 use crate::kubernetes;
-use crate::life::{Allocation, Kind};
+use crate::lifecycle::{AllocatedKind, Allocation};
+use crate::work_queue::jitter;
 
-pub(crate) async fn run<K: Kind>(context: Arc<Context>) {
+/// The UIDs of one kind's objects that its watch shows. The watch may lag behind in both directions.
+#[derive(Debug, Default)]
+pub(crate) struct KnownUids {
+    uids: RwLock<HashSet<String>>,
+}
+
+impl KnownUids {
+    pub fn insert(&self, uid: &str) {
+        self.uids.write().insert(uid.to_owned());
+    }
+
+    pub fn remove(&self, uid: &str) {
+        self.uids.write().remove(uid);
+    }
+
+    fn contains(&self, uid: &str) -> bool {
+        self.uids.read().contains(uid)
+    }
+}
+
+pub(crate) async fn run<K: AllocatedKind>(context: Arc<Context>) {
     if !K::has_backend(&context) {
         return std::future::pending().await;
     }
     let mut suspects = BTreeSet::new();
     loop {
-        let pause = context.settings.sweep_interval.mul_f64(0.8 + 0.4 * chance());
+        let pause = context.settings.sweep_interval.mul_f64(0.8 + 0.4 * jitter());
         tokio::time::sleep(pause).await;
         suspects = round::<K>(&context, &suspects).await;
     }
 }
 
 /// Releases those of the suspects that are orphans again; returns the new suspects.
-async fn round<K: Kind>(
+async fn round<K: AllocatedKind>(
     context: &Context,
     suspects: &BTreeSet<(String, String)>,
 ) -> BTreeSet<(String, String)> {
@@ -42,11 +62,11 @@ async fn round<K: Kind>(
             return BTreeSet::new();
         }
     };
-    let strangers = unknown(&allocations, &context.cluster_uid, K::roster(context));
-    if strangers.is_empty() {
+    let suspected = unknown(&allocations, &context.cluster_uid, K::known_uids(context));
+    if suspected.is_empty() {
         return BTreeSet::new();
     }
-    // Afterwards: whoever owns one of these allocations existed before it was made.
+    // After the allocations: an owner existed before its allocation was made.
     let live = match kubernetes::uids::<K::Object>(&context.client).await {
         Ok(uids) => uids,
         Err(error) => {
@@ -55,7 +75,7 @@ async fn round<K: Kind>(
         }
     };
     let mut next = BTreeSet::new();
-    for orphan in strangers.into_iter().filter(|it| !live.contains(it.owner().object_uid())) {
+    for orphan in suspected.into_iter().filter(|it| !live.contains(it.owner().object_uid())) {
         let name = (orphan.id().to_owned(), orphan.owner().to_string());
         if !suspects.contains(&name) {
             next.insert(name);
@@ -75,14 +95,14 @@ async fn round<K: Kind>(
     next
 }
 
-/// Those of this cluster whose owner the watch does not know.
+/// Allocations of this cluster whose owner the watch does not know.
 fn unknown<'a, A: Allocation>(
     allocations: &'a [A],
     cluster_uid: &str,
-    roster: &Roster,
+    known: &KnownUids,
 ) -> Vec<&'a A> {
     let is_unknown = |it: &&A| {
-        it.owner().cluster_uid() == cluster_uid && !roster.contains(it.owner().object_uid())
+        it.owner().cluster_uid() == cluster_uid && !known.contains(it.owner().object_uid())
     };
     allocations.iter().filter(is_unknown).collect()
 }

@@ -1,10 +1,10 @@
-//! Tampering with our objects, counted and told. What it is, the passes find out: see `life/guard.rs`.
+//! Counts and reports tampering. It is found by `lifecycle/guard.rs`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crds::{TAMPERING_REASON, Tampering};
 use kube::{Client, ResourceExt};
+use own_writes::{TAMPERING_REASON, Tampering};
 use parking_lot::Mutex;
 use prometheus::IntCounterVec;
 use tokio::sync::Semaphore;
@@ -12,23 +12,23 @@ use tracing::warn;
 
 use crate::kubernetes::{self, Object};
 
-/// Events that are written at once, …
+/// Events that are posted concurrently.
 const EVENTS_AT_ONCE: usize = 4;
-/// … and that wait for that: ten thousand objects may be stripped by one command.
+/// Events that wait to be posted: one command can strip ten thousand objects.
 const EVENTS_WAITING_MAX: usize = 256;
-/// Objects that vanished, until the sweep has found what they left: as many as one sweep may meet
-/// without counting them twice.
-const VANISHED_MAX: usize = 1024;
+/// Objects that were deleted before their release, until the sweep finds their allocations. Beyond this number they are
+/// counted twice.
+const UNRELEASED_MAX: usize = 1024;
 
 pub(crate) struct Alarms {
     client: Client,
     counter: Option<IntCounterVec>,
     events: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
-    /// UIDs of objects that we have let go ourselves and that are about to be gone.
-    leaving: Mutex<HashSet<String>>,
-    /// UIDs of objects that went without us, and were told.
-    vanished: Mutex<HashSet<String>>,
+    /// UIDs of objects whose finalizer the controllers have removed.
+    released: Mutex<HashSet<String>>,
+    /// UIDs of objects that were deleted before their release, and reported.
+    unreleased: Mutex<HashSet<String>>,
 }
 
 impl Alarms {
@@ -38,8 +38,8 @@ impl Alarms {
             counter,
             events: Arc::new(Semaphore::new(EVENTS_AT_ONCE)),
             waiting: Arc::new(Semaphore::new(EVENTS_WAITING_MAX)),
-            leaving: Mutex::default(),
-            vanished: Mutex::default(),
+            released: Mutex::default(),
+            unreleased: Mutex::default(),
         }
     }
 
@@ -49,16 +49,16 @@ impl Alarms {
         }
     }
 
-    /// `is_told`: or only counted, because enough has been said about this object.
+    /// `is_reported`: otherwise it is only counted, because the object has had enough reports.
     pub fn raise<K: Object>(
         &self,
         object: &K,
         kind: Tampering,
         message: &'static str,
-        is_told: bool,
+        is_reported: bool,
     ) {
         self.count(kind);
-        if !is_told {
+        if !is_reported {
             return;
         }
         let (of, namespace) = (K::kind(&()), object.namespace().unwrap_or_default());
@@ -74,30 +74,30 @@ impl Alarms {
         });
     }
 
-    /// We are about to take our finalizer away.
-    pub fn lets_go(&self, uid: &str) {
-        self.leaving.lock().insert(uid.to_owned());
+    /// The controllers are about to remove their finalizer.
+    pub fn finalizer_released(&self, uid: &str) {
+        self.released.lock().insert(uid.to_owned());
     }
 
-    /// It is gone. Whether that was our doing.
-    pub fn is_let_go(&self, uid: &str) -> bool {
-        self.leaving.lock().remove(uid)
+    /// The object is gone. Whether the controllers had removed their finalizer.
+    pub fn was_finalizer_released(&self, uid: &str) -> bool {
+        self.released.lock().remove(uid)
     }
 
-    pub fn vanished<K: Object>(&self, object: &K) {
+    pub fn deleted_unreleased<K: Object>(&self, object: &K) {
         let message = "gone, though its finalizer was not ours to remove yet; what it had allocated \
                        is released as an orphan";
         self.raise(object, Tampering::Finalizer, message, true);
-        let mut vanished = self.vanished.lock();
-        if vanished.len() < VANISHED_MAX {
-            vanished.insert(object.uid().unwrap_or_default());
+        let mut unreleased = self.unreleased.lock();
+        if unreleased.len() < UNRELEASED_MAX {
+            unreleased.insert(object.uid().unwrap_or_default());
         }
     }
 
-    /// An allocation whose owner is gone: there was a finalizer before there was an allocation, so
-    /// somebody has removed it, perhaps while nobody was looking.
+    /// The owner of an allocation is gone. The finalizer is older than the allocation, so it was removed by another
+    /// account, perhaps while no controller was running.
     pub fn orphaned(&self, uid: &str) {
-        if !self.vanished.lock().remove(uid) {
+        if !self.unreleased.lock().remove(uid) {
             warn!(uid, kind = %Tampering::Finalizer, "tampering: an allocation has lost its object");
             self.count(Tampering::Finalizer);
         }

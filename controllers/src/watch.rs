@@ -11,86 +11,85 @@ use tokio::sync::mpsc::Sender;
 use tokio::time::sleep;
 use tracing::{info, warn};
 
-use crate::context::chance;
-use crate::line;
+use crate::work_queue::{backoff, jitter};
 
-/// The API server ends each watch after this long, and we go on from there: sooner than the client
-/// takes a quiet connection for a dead one.
+/// The API server ends each watch after this long and the next one goes on from there: sooner than the client takes a
+/// quiet connection for a dead one.
 const WATCH_SECONDS_MAX: u32 = 25;
-const PAUSE_FIRST: Duration = Duration::from_millis(100);
-/// A CRD that is installed, or an API server that is back, is noticed within this time. There are three kinds, so that
-/// costs nobody much.
-const PAUSE_MAX: Duration = Duration::from_secs(1);
+const DELAY_FIRST: Duration = Duration::from_millis(100);
+/// A CRD that is installed, or an API server that is back, is noticed within this time. Few kinds are watched, so the
+/// cost is small.
+const DELAY_MAX: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-pub(crate) enum News<K> {
-    ListBegins,
+pub(crate) enum WatchEvent<K> {
+    ListStarted,
     Listed(K),
-    ListEnds,
-    Seen(K),
-    Gone(K),
-    /// Its CRD is not installed.
-    Absent,
+    ListDone,
+    Applied(K),
+    Deleted(K),
+    /// The CRD of the kind is not installed.
+    NotInstalled,
 }
 
-/// Sends news for as long as somebody listens. Pauses grow while the API server fails.
-pub(crate) async fn follow<K>(api: Api<K>, sender: Sender<News<K>>)
+/// Sends events until the receiver is dropped. Delays grow while the API server fails.
+pub(crate) async fn follow<K>(api: Api<K>, sender: Sender<WatchEvent<K>>)
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
 {
     let resource = K::plural(&()).into_owned();
     let config = watcher::Config::default().timeout(WATCH_SECONDS_MAX);
     let mut stream = std::pin::pin!(watcher(api.clone(), config.clone()));
-    let (mut was_absent, mut failures) = (false, 0);
+    let (mut was_not_installed, mut failures) = (false, 0);
     while let Some(event) = stream.next().await {
-        let news = match event {
-            Ok(Event::Init) => News::ListBegins,
-            Ok(Event::InitApply(object)) => News::Listed(object),
+        let event = match event {
+            Ok(Event::Init) => WatchEvent::ListStarted,
+            Ok(Event::InitApply(object)) => WatchEvent::Listed(object),
             Ok(Event::InitDone) => {
-                (was_absent, failures) = (false, 0);
-                News::ListEnds
+                (was_not_installed, failures) = (false, 0);
+                WatchEvent::ListDone
             }
             Ok(Event::Apply(object)) => {
                 failures = 0;
-                News::Seen(object)
+                WatchEvent::Applied(object)
             }
             Ok(Event::Delete(object)) => {
                 failures = 0;
-                News::Gone(object)
+                WatchEvent::Deleted(object)
             }
             Err(error) => {
                 let broken = Broken::of(&error);
                 match broken {
                     Broken::TooOld => info!(resource, %error, "listing it again"),
-                    Broken::NotServed if was_absent => {}
+                    Broken::NotServed if was_not_installed => {}
                     Broken::NotServed => info!(resource, "not installed; nothing to control"),
                     Broken::Failed => warn!(resource, %error, "watch failed; starting it again"),
                 }
-                was_absent = broken == Broken::NotServed;
-                if was_absent && sender.send(News::Absent).await.is_err() {
+                was_not_installed = broken == Broken::NotServed;
+                if was_not_installed && sender.send(WatchEvent::NotInstalled).await.is_err() {
                     return;
                 }
-                // What is too old, or was of a CRD that is gone, is of no use: it begins with a list.
+                // A version that is too old, or of a CRD that is gone, is of no use: the next watch begins with a list.
                 if broken != Broken::Failed {
                     stream.set(watcher(api.clone(), config.clone()));
                 }
                 if broken != Broken::TooOld || failures > 0 {
-                    sleep(line::pause(PAUSE_FIRST, PAUSE_MAX, failures, chance())).await;
+                    sleep(backoff(DELAY_FIRST, DELAY_MAX, failures, jitter())).await;
                 }
                 failures = failures.saturating_add(1);
                 continue;
             }
         };
-        if sender.send(news).await.is_err() {
+        if sender.send(event).await.is_err() {
             return;
         }
     }
 }
 
-/// Why a list or a watch has ended.
+/// Why a list or a watch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Broken {
-    /// 410: what is known is too old, and everything is listed at once.
+    /// 410: the known version is too old, and everything is listed again.
     TooOld,
     /// 404: its CRD is not installed.
     NotServed,

@@ -33,8 +33,7 @@ pub const LEADER: &str = "corridoros.io/leader";
 
 // What is set on our own objects.
 
-/// The intent to allocate, written before a daemon is asked: whoever comes after a crash asks for the
-/// same again.
+/// The intent to allocate, written before a daemon is asked, so that the same request is sent again after a crash.
 pub const ALLOCATION_INTENT: &str = "corridoros.io/allocationIntent";
 /// The attestation ticket of a Corridor or MemoryBundle.
 pub const ATTESTATION_TICKET: &str = "corridoros.io/attestationTicket";

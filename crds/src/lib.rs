@@ -19,8 +19,6 @@ mod pod_use;
 mod schedule;
 mod schedule_floor;
 mod schema;
-mod tampering;
-mod witness;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
@@ -39,8 +37,6 @@ pub use phase::Phase;
 pub use pod_use::{IN_USE_BY_MAX, PodUse};
 pub use schedule::{Day, Schedule, Window};
 pub use schedule_floor::{floor_at, next_change, open_window};
-pub use tampering::{TAMPERING_REASON, TAMPERINGS_TOLD_MAX, Tampering};
-pub use witness::{Promised, Used, Witness};
 
 /// The API group of every kind here, and the prefix of every annotation.
 pub const GROUP: &str = "corridoros.io";
@@ -59,7 +55,7 @@ pub const CORRIDOR_FINALIZER: &str = "corridoros.io/corridor-finalizer";
 /// Released through memqosd before a MemoryBundle may disappear.
 pub const FFM_FINALIZER: &str = "corridoros.io/ffm-finalizer";
 
-/// Every finalizer of ours: only the controllers take them away.
+/// All finalizers. Only the controllers remove them.
 pub const FINALIZERS: [&str; 2] = [CORRIDOR_FINALIZER, FFM_FINALIZER];
 
 /// Field manager of the half that binds Pods: `inUse`, `inUseBy`, its conditions.

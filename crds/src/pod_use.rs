@@ -1,4 +1,4 @@
-//! Who holds a grant on an object.
+//! The Pods that hold a grant on an object.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

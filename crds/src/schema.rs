@@ -66,7 +66,7 @@ pub fn finish(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     for schema in schemas {
         for_each(schema, &mut tidy);
         if let Some(status) = schema.properties.as_mut().and_then(|all| all.get_mut("status")) {
-            // A default here would appear as if someone had reported it.
+            // A default here would look like a reported value.
             for_each(status, &mut |schema| schema.default = None);
         }
     }

@@ -107,7 +107,7 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     let driver = Driver::new(reading, tenure.clone(), config, metrics.clone(), health.clone())
         .writing_with(writing, threads.reading.handle())
         .allowing(threads.coalescing.clone())
-        .with_witness(controllers.witness())
+        .with_own_writes(controllers.own_writes())
         .expecting(chosen.configured());
     let driver = with_journal_folder(driver, args.journal_dir.as_deref()).await?;
     let new_settings = watch::Sender::new(configuration.settings);

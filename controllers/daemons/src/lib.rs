@@ -14,11 +14,11 @@
 //! A POST can succeed while its reply is lost, and a daemon can forget. So:
 //!
 //! - an allocation carries its [`Owner`]: cluster and custom resource. A list by owner finds it,
-//!   and nobody else can release it;
+//!   and only its owner can release it;
 //! - a POST carries an [`IdempotencyKey`]: the same wish leads to the same allocation, however
 //!   often it is sent. The key hashes the fields whose change needs another allocation, so a
 //!   changed floor is still the same wish;
-//! - a release is repeatable, and says whether the id is someone else's by now ([`Released`]).
+//! - a release is repeatable, and says whether the id has another owner by now ([`Released`]).
 //!   Only a daemon can say so: a 404 of a proxy is an error;
 //! - an allocation has a lease. Who is gone for good loses it; bundles that are `durable` lose
 //!   their bandwidth only.

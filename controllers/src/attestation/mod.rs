@@ -1,5 +1,7 @@
 //! Pure: what attestation is required, which device can meet it, and whether a ticket does.
 
+mod inventory;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -8,6 +10,8 @@ use daemons::attestd::{Device, DeviceKind};
 use daemons::firmware_at_least;
 use daemons::ticket::{self, TicketExpectation, TicketFault, TrustedKeys};
 use jiff::{SignedDuration, Timestamp};
+
+pub(crate) use self::inventory::DeviceInventory;
 
 /// The sum of what an object and the policies of its namespace ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,7 +52,7 @@ impl Requirement {
         is_required.then_some(all)
     }
 
-    /// Whether a device of the right kind will do, or what is wrong with it.
+    /// Whether a device of the right kind qualifies, or why not.
     fn admits(&self, device: &Device) -> Result<(), Unfit> {
         let unmet = |wanted: &BTreeMap<String, String>, have: &BTreeMap<String, String>| {
             let (name, value) =
@@ -99,7 +103,7 @@ fn add(
     }
 }
 
-/// Whom a ticket is for.
+/// The object that a ticket is for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Holder<'a> {
     pub uid: &'a str,
@@ -127,10 +131,10 @@ pub(crate) enum Trust {
         device: String,
         fault: Option<TicketFault>,
     },
-    /// No device will do.
+    /// No device qualifies.
     Denied {
         /// What each lacks; without a device, what all of them do.
-        failures: Vec<Failure>,
+        failures: Vec<DeviceFailure>,
         /// The policies of the object's own namespace refuse; else there is no device to look at.
         by_policy: bool,
         message: String,
@@ -141,15 +145,15 @@ pub(crate) enum Trust {
     },
 }
 
-/// A device that will not do, with the reason of `attestation_fail_total`.
+/// A device that does not qualify, with the reason of `attestation_fail_total`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Failure {
+pub(crate) struct DeviceFailure {
     /// Empty: there is none to name.
     pub device: String,
     pub reason: &'static str,
 }
 
-impl Failure {
+impl DeviceFailure {
     fn of_all() -> Vec<Self> {
         vec![Self { device: String::new(), reason: "claim" }]
     }
@@ -160,11 +164,11 @@ const FAILURES_MAX: usize = 64;
 
 impl Trust {
     /// What has failed, to be counted.
-    pub fn failures(&self) -> Vec<Failure> {
+    pub fn failures(&self) -> Vec<DeviceFailure> {
         match self {
             Self::Denied { failures, .. } => failures.clone(),
             Self::Ask { device, fault: Some(fault) } => {
-                vec![Failure { device: device.clone(), reason: fault.reason() }]
+                vec![DeviceFailure { device: device.clone(), reason: fault.reason() }]
             }
             _ => Vec::new(),
         }
@@ -190,7 +194,7 @@ impl Trust {
     }
 }
 
-/// A ticket whose signature was verified: that costs more than all the rest of a pass.
+/// A ticket whose signature was verified. Verifying costs more than the rest of a reconcile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KnownTicket {
     ticket: String,
@@ -219,14 +223,14 @@ pub(crate) fn judge(
 ) -> Trust {
     let Some(requirement) = requirement else { return Trust::NotRequired };
     if let Some(message) = requirement.conflict.clone() {
-        return Trust::Denied { failures: Failure::of_all(), by_policy: true, message };
+        return Trust::Denied { failures: DeviceFailure::of_all(), by_policy: true, message };
     }
     let device = match inventory {
         Ok(devices) => match choose(requirement, devices, holder) {
             Ok(device) => device,
             Err(denied) => return denied,
         },
-        // A ticket that is still good outlives an attestd that is away.
+        // A valid ticket counts while attestd is unreachable.
         Err(why) => match holder.preferred_devices.first() {
             Some(device) if holder.ticket.is_some() => (*device).to_owned(),
             _ => return Trust::Unknown { message: format!("no attestation: {why}") },
@@ -283,14 +287,14 @@ pub(crate) fn verify(
     Ok((claims.issued_at, claims.expires_at))
 }
 
-/// At two thirds of its life: time for many attempts remains.
+/// At two thirds of its life, so that time for many attempts remains.
 fn renewal(issued_at: Timestamp, expires_at: Timestamp) -> Timestamp {
     let life = expires_at.duration_since(issued_at);
     let rest = SignedDuration::from_secs(life.as_secs() / 3);
     expires_at.checked_sub(rest).unwrap_or(issued_at)
 }
 
-/// Devices of which a message says what they lack.
+/// Devices that a message names with what they lack.
 const DEVICES_NAMED_MAX: usize = 4;
 
 fn choose(
@@ -331,7 +335,7 @@ fn denied(holder: Holder<'_>, unfit: &[(&str, Unfit)]) -> Trust {
             Some(pinned) => format!("attestd no longer knows device {pinned:?}, which is in use"),
             None => format!("attestd knows no {kind} device"),
         };
-        return Trust::Denied { failures: Failure::of_all(), by_policy: false, message };
+        return Trust::Denied { failures: DeviceFailure::of_all(), by_policy: false, message };
     }
     let named = unfit.iter().take(DEVICES_NAMED_MAX);
     let named: Vec<String> = named.map(|(device, it)| format!("{device}: {}", it.why)).collect();
@@ -344,7 +348,7 @@ fn denied(holder: Holder<'_>, unfit: &[(&str, Unfit)]) -> Trust {
     let failures = unfit
         .iter()
         .take(FAILURES_MAX)
-        .map(|(device, it)| Failure { device: (*device).to_owned(), reason: it.label });
+        .map(|(device, it)| DeviceFailure { device: (*device).to_owned(), reason: it.label });
     Trust::Denied { failures: failures.collect(), by_policy: true, message }
 }
 

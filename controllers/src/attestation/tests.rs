@@ -88,7 +88,7 @@ fn a_denial_names_what_each_device_of_the_kind_lacks() {
     );
     let message = "no device meets the policies of the namespace: phot: claim \"seal\" is \
                    absent, must be \"intact\"";
-    let failures = vec![Failure { device: "phot".to_owned(), reason: "claim" }];
+    let failures = vec![DeviceFailure { device: "phot".to_owned(), reason: "claim" }];
     assert_eq!(trust, Trust::Denied { failures, by_policy: true, message: message.to_owned() });
 }
 
@@ -108,7 +108,7 @@ fn every_device_that_will_not_do_fails_for_its_own_reason() {
     let (keys, now) = (TrustedKeys::default(), Timestamp::UNIX_EPOCH);
     let inventory = Ok(devices);
     let trust = judge(requirement.as_ref(), &inventory, &keys, holder(&[], None), &mut None, now);
-    let failed = |device: &str, reason| Failure { device: device.to_owned(), reason };
+    let failed = |device: &str, reason| DeviceFailure { device: device.to_owned(), reason };
     assert_eq!(
         trust.failures(),
         [failed("elsewhere", "label"), failed("old", "firmware"), failed("classic", "pqc")]

@@ -1,4 +1,4 @@
-//! Writes down what an audit has found.
+//! Writes the result of an audit.
 
 use crds::AttestationPolicy;
 use jiff::Timestamp;

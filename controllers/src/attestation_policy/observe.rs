@@ -39,7 +39,7 @@ pub(super) async fn observe(
         let has_handle = status.is_some_and(|it| it.ffm_handle.is_some());
         audited.count("MemoryBundle", &object.name_any(), has_handle, conditions);
     }
-    // Each object holds its own ticket against the policies of its namespace in its next pass.
+    // The next reconcile of each object checks its ticket against the policies of its namespace.
     context.wake_namespaces([&namespace].into_iter());
     Ok(audited)
 }

@@ -11,7 +11,7 @@ pub(super) enum Op {
     Nothing,
 }
 
-/// The status keeps whole seconds, so a pass that is a little early still counts as due.
+/// The status keeps whole seconds, so a reconcile that is a little early still counts as due.
 const EARLY_MAX: Duration = Duration::from_secs(1);
 
 pub(super) fn plan(policy: &AttestationPolicy, interval: Duration, now: Timestamp) -> Op {

@@ -1,4 +1,4 @@
-//! Pure: what an audit says.
+//! Pure: the status of a policy after an audit.
 
 use crds::condition::{self, not_ready};
 use crds::{AttestationPolicy, AttestationPolicyStatus};
@@ -41,8 +41,8 @@ pub(super) fn status(
         last_transition_time: before.map_or(Time(now), |it| it.last_transition_time.clone()),
     };
     AttestationPolicyStatus {
-        // Without attestd nothing is allocated that the policy constrains: that is enforcement
-        // too, but nothing is attested, and people should not be told otherwise.
+        // Without attestd nothing is allocated that the policy constrains. That is enforcement too, but nothing is
+        // attested, and the status must not suggest otherwise.
         enforced: Some(*has_attestd),
         last_audit_time: Some(Time(now)),
         observed_generation: policy.metadata.generation,

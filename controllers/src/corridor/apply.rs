@@ -5,7 +5,7 @@ use daemons::{Owner, Released, Reply};
 
 use super::plan::PathChange;
 use crate::context::Context;
-use crate::life::not_configured;
+use crate::lifecycle::not_configured;
 
 pub(super) fn allocate<'a>(
     context: &'a Context,

@@ -5,25 +5,27 @@ mod observe;
 mod plan;
 mod status;
 
-use crds::Promised;
 use daemons::attestd::DeviceKind;
 use daemons::corrd::{self, CorridorRequest, CorridorTelemetry, Lease};
 use daemons::{Owner, Released, Reply};
 use jiff::Timestamp;
+use own_writes::PlacementStatus;
 
 use self::plan::PathChange;
 use self::status::Signals;
-use crate::board::{Board, Roster, Wakes};
 use crate::context::Context;
-use crate::life::{Common, Drift, Facts, Health, Kind};
-use crate::metrics::Standing;
+use crate::lifecycle::{AllocatedKind, Drift, Health, Observed, StatusBase};
+use crate::metrics::ObjectState;
 use crate::settings::Settings;
+use crate::sweep::KnownUids;
+use crate::telemetry_cache::TelemetryCache;
+use crate::triggers::Triggers;
 
-/// The kind; its steps are the files beside this one.
+/// The kind. Its steps are the files of this folder.
 #[derive(Debug)]
 pub(crate) struct Corridors;
 
-impl Kind for Corridors {
+impl AllocatedKind for Corridors {
     const FINALIZER: &'static str = crds::CORRIDOR_FINALIZER;
     const DEVICE_KIND: DeviceKind = DeviceKind::Photonic;
     const BACKEND: &'static str = "corrd";
@@ -40,41 +42,41 @@ impl Kind for Corridors {
         context.backends.corrd.is_some()
     }
 
-    fn board(context: &Context) -> &Board<CorridorTelemetry> {
+    fn telemetry_cache(context: &Context) -> &TelemetryCache<CorridorTelemetry> {
         &context.corridors
     }
 
-    fn roster(context: &Context) -> &Roster {
-        &context.corridor_roster
+    fn known_uids(context: &Context) -> &KnownUids {
+        &context.known_corridors
     }
 
-    fn wakes(context: &Context) -> &Wakes {
-        &context.corridor_wakes
+    fn triggers(context: &Context) -> &Triggers {
+        &context.corridor_triggers
     }
 
     fn begin_metrics(context: &Context, object: &crds::Corridor) {
-        context.metrics.corridor_met(object);
+        context.metrics.corridor_added(object);
     }
 
     fn record_metrics(context: &Context, object: &crds::Corridor, sample: &CorridorTelemetry) {
         context.metrics.corridor_sample(object, sample);
     }
 
-    fn record_standing(
+    fn record_state(
         context: &Context,
         object: &crds::Corridor,
-        standing: Standing,
+        state: ObjectState,
         _now: Timestamp,
     ) {
-        context.metrics.corridor_stands(object, standing);
+        context.metrics.set_corridor_state(object, state);
     }
 
     fn forget_metrics(context: &Context, object: &crds::Corridor) {
         context.metrics.forget_corridor(object);
     }
 
-    fn facts(object: &crds::Corridor) -> Facts {
-        observe::facts(object)
+    fn observed(object: &crds::Corridor) -> Observed {
+        observe::observed(object)
     }
 
     fn validate(object: &crds::Corridor) -> Result<(), String> {
@@ -98,8 +100,8 @@ impl Kind for Corridors {
         request.key().to_string()
     }
 
-    fn answers(allocation: &corrd::Corridor, request: &CorridorRequest) -> bool {
-        plan::answers(allocation, request)
+    fn satisfies(allocation: &corrd::Corridor, request: &CorridorRequest) -> bool {
+        plan::satisfies(allocation, request)
     }
 
     fn change(allocation: &corrd::Corridor, request: &CorridorRequest) -> Option<PathChange> {
@@ -133,7 +135,7 @@ impl Kind for Corridors {
         status::judge(object, allocation, sample, signals, settings, now)
     }
 
-    fn asked(signals: &mut Signals, change: &PathChange, now: Timestamp) {
+    fn change_requested(signals: &mut Signals, change: &PathChange, now: Timestamp) {
         if matches!(change, PathChange::Recalibrate(_)) {
             signals.recalibrated(now);
         }
@@ -142,13 +144,13 @@ impl Kind for Corridors {
     fn status(
         allocation: Option<&corrd::Corridor>,
         sample: Option<&CorridorTelemetry>,
-        common: Common,
+        base: StatusBase,
     ) -> crds::CorridorStatus {
-        status::status(allocation, sample, common)
+        status::status(allocation, sample, base)
     }
 
-    fn status_unknown(object: &crds::Corridor, common: Common) -> crds::CorridorStatus {
-        status::status_unknown(object, common)
+    fn status_unknown(object: &crds::Corridor, base: StatusBase) -> crds::CorridorStatus {
+        status::status_unknown(object, base)
     }
 
     fn drift(object: &crds::Corridor, next: &crds::CorridorStatus) -> Drift {
@@ -163,8 +165,8 @@ impl Kind for Corridors {
         status::with_own(object, own)
     }
 
-    fn promised(status: &crds::CorridorStatus, ticket: Option<String>) -> Promised {
-        status::promised(status, ticket)
+    fn placement(status: &crds::CorridorStatus, ticket: Option<String>) -> PlacementStatus {
+        status::placement(status, ticket)
     }
 
     fn list<'a>(context: &'a Context, owner_prefix: &'a str) -> Reply<'a, Vec<corrd::Corridor>> {

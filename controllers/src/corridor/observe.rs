@@ -1,15 +1,15 @@
-//! What a Corridor says about itself, and what corrd says about it.
+//! A Corridor and its path at corrd, as a reconcile sees them.
 
 use daemons::corrd::{Corridor, CorridorTelemetry, Lease};
 use daemons::{Owner, Reply};
 use jiff::Timestamp;
 
 use crate::context::Context;
-use crate::life::{Allocation, Facts, Use, not_configured};
+use crate::lifecycle::{Allocation, Observed, Use, not_configured};
 
-pub(super) fn facts(object: &crds::Corridor) -> Facts {
+pub(super) fn observed(object: &crds::Corridor) -> Observed {
     let status = object.status.clone().unwrap_or_default();
-    Facts::new(
+    Observed::new(
         &object.metadata,
         crds::CORRIDOR_FINALIZER,
         status.phase,

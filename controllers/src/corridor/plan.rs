@@ -9,12 +9,12 @@ use daemons::corrd::{
 };
 use daemons::{Owner, limits};
 
-/// What is done to a path that stands.
+/// What is done to an allocated path.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum PathChange {
     /// The spec asks for something else.
     InPlace(CorridorChange),
-    /// It drifted.
+    /// The bit error rate drifted.
     Recalibrate(RecalibrationRequest),
 }
 
@@ -102,9 +102,9 @@ pub(super) fn request(spec: &CorridorSpec, owner: &Owner, device: Option<&str>) 
     CorridorRequest { owner: owner.clone(), path, ticket: None }
 }
 
-/// By its key, or by what stands: a path that corrd put on the wanted device by itself answers a
-/// wish that names the device.
-pub(super) fn answers(allocation: &Corridor, request: &CorridorRequest) -> bool {
+/// By its key, or by its fields: a path that corrd put on the wanted device by itself satisfies a request that names the
+/// device.
+pub(super) fn satisfies(allocation: &Corridor, request: &CorridorRequest) -> bool {
     let wanted = request.path.device_id.as_deref();
     let on_device = wanted.is_none() || allocation.path.device_id.as_deref() == wanted;
     let path = PathSpec { device_id: request.path.device_id.clone(), ..allocation.path.clone() };
@@ -112,7 +112,7 @@ pub(super) fn answers(allocation: &Corridor, request: &CorridorRequest) -> bool 
     allocation.idempotency_key == request.key() || (on_device && as_stands.key() == request.key())
 }
 
-/// What the spec leaves out is corrd's default, also when it was something else before.
+/// A field that the spec leaves out has corrd's default, also if it had another value before.
 pub(super) fn change(stands: &PathSpec, wanted: &PathSpec) -> Option<PathChange> {
     fn differing<T: Clone + Default + PartialEq>(
         stands: Option<&T>,
@@ -194,7 +194,7 @@ mod tests {
             let mut edited = spec.clone();
             edit(&mut edited);
             let wanted = request(&edited, &owner(), None);
-            assert_eq!(answers(&stands, &wanted), same_path, "row {row}");
+            assert_eq!(satisfies(&stands, &wanted), same_path, "row {row}");
             assert_eq!(change(&stands.path, &wanted.path).is_some(), in_place, "row {row}");
         }
         let mut tuned = spec.clone();
@@ -209,8 +209,8 @@ mod tests {
     fn asking_for_attestation_later_keeps_the_path_on_its_device() {
         let spec = CorridorSpec::new(4, [1550], 100);
         let stands = standing(&request(&spec, &owner(), None));
-        assert!(answers(&stands, &request(&spec, &owner(), Some("phot-0"))));
-        assert!(!answers(&stands, &request(&spec, &owner(), Some("phot-1"))));
+        assert!(satisfies(&stands, &request(&spec, &owner(), Some("phot-0"))));
+        assert!(!satisfies(&stands, &request(&spec, &owner(), Some("phot-1"))));
     }
 
     #[test]

@@ -1,28 +1,28 @@
-//! Pure: how a path does, and what its status says.
+//! Pure: the health of a path, and the status of its Corridor.
 
 use std::time::Duration;
 
 use crds::condition::{self, not_ready};
-use crds::{CorridorStatus, CorridorTelemetry as Readings, Phase, Promised};
+use crds::{CorridorStatus, CorridorTelemetry as Readings, Phase};
 use daemons::corrd::{Corridor, CorridorTelemetry, RecalibrationRequest};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use own_writes::PlacementStatus;
 
 use super::plan::PathChange;
-use crate::life::{Common, Damping, Drift, Health, conditions_drift};
+use crate::lifecycle::{Damping, Drift, Health, StatusBase, conditions_drift};
 use crate::settings::Settings;
 
-/// A degraded path is well again only below this part of its target: the band in between decides
-/// nothing.
+/// A degraded path has recovered only below this part of its target. The band in between changes nothing.
 const BER_RECOVERED: f64 = 0.5;
-/// Readings are written again when they moved by more than this: wide enough for a healthy path's
-/// noise and its day, because the status is for people, and the metrics have every move.
+/// Readings are written again when they moved by more than this: wide enough for the noise and the daily course of a
+/// healthy path, because the metrics have every reading.
 const BANDWIDTH_DEADBAND: f64 = 0.05;
 const BER_DEADBAND_FACTOR: f64 = 10.0;
 const TEMPERATURE_DEADBAND_C: f64 = 5.0;
 const POWER_DEADBAND: f64 = 0.1;
 
-/// What has to be remembered to judge a path.
+/// What is remembered to judge a path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Signals {
     ber: BerSignals,
@@ -30,7 +30,7 @@ pub(crate) struct Signals {
     latency: Damping,
 }
 
-/// What has to be remembered to judge a bit error rate.
+/// What is remembered to judge a bit error rate.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct BerSignals {
     /// Whether the bit error rate counts as too high. `None`: not judged since the start.
@@ -40,7 +40,7 @@ struct BerSignals {
     recalibrated_at: Option<Timestamp>,
     /// When the daemon took the sample that was judged last.
     judged_sample: Option<Timestamp>,
-    /// The sample that led to a recalibration: it says nothing about what came of it.
+    /// The sample that led to a recalibration, which shows nothing of its effect.
     outdated_sample: Option<Timestamp>,
 }
 
@@ -51,7 +51,7 @@ impl Signals {
     }
 }
 
-/// A daemon that does not tell the floor of its samples is believed.
+/// Samples without a floor count as current.
 pub(super) fn is_current(allocation: &Corridor, sample: &CorridorTelemetry) -> bool {
     sample.min_gbps == 0 || sample.min_gbps == allocation.path.min_gbps
 }
@@ -65,36 +65,37 @@ pub(super) fn judge(
     now: Timestamp,
 ) -> Health<PathChange> {
     let achievable = sample.map_or(allocation.achievable_gbps, |it| it.achievable_gbps);
-    // The floor that both sides agree on: a higher wish that waits makes nothing worse.
+    // The lower one: a raised floor that is not allocated yet is not missed.
     let floor = allocation.path.min_gbps.min(object.spec.min_gbps);
     let latency = sample.map_or(allocation.latency_ns, |it| it.latency_ns);
     let (ber_again, remedy) = judge_ber(object, sample, &mut signals.ber, settings, now);
     let (id, dwell) = (allocation.corridor_id.as_str(), settings.floor_dwell);
     let is_below = achievable < f64::from(floor);
-    // Each for itself, whatever the other does: what is said must not alternate between them either.
+    // Floor and latency are damped independently, so that the reason does not alternate between them either.
     let of_floor = signals.floor.judge((id, floor), is_below, dwell, now);
     let of_latency = latency.zip(object.spec.latency_budget_ns).map(|(latency, budget)| {
         let is_over = latency > f64::from(budget);
-        let standing = signals.latency.judge((id, budget), is_over, dwell, now);
-        (standing, latency, budget)
+        let state = signals.latency.judge((id, budget), is_over, dwell, now);
+        (state, latency, budget)
     });
     let is_bad = (signals.ber.is_bad == Some(true))
         .then(|| (not_ready::BER_ABOVE_TARGET, ber_fault(object, sample)));
     let fault = of_floor
         .fault(not_ready::BELOW_FLOOR, || format!("{achievable} of {floor} Gbps"))
         .or_else(|| {
-            let (standing, latency, budget) = of_latency.as_ref()?;
+            let (state, latency, budget) = of_latency.as_ref()?;
             let figures = || format!("{latency} ns, the budget is {budget} ns");
-            standing.fault(not_ready::LATENCY_OVER_BUDGET, figures)
+            state.fault(not_ready::LATENCY_OVER_BUDGET, figures)
         })
         .or(is_bad);
-    let latency_again = of_latency.and_then(|(standing, ..)| standing.look_again());
-    let look_again = [ber_again, of_floor.look_again(), latency_again].into_iter().flatten().min();
-    Health { fault, remedy, look_again }
+    let latency_again = of_latency.and_then(|(state, ..)| state.recheck_after());
+    let recheck_after =
+        [ber_again, of_floor.recheck_after(), latency_again].into_iter().flatten().min();
+    Health { fault, remedy, recheck_after }
 }
 
-/// Too high, or well again, only after it has stayed so: light jitters. HELIOPASS is asked half
-/// way: a path that can be tuned in time never degrades.
+/// A bit error rate counts as too high, or as recovered, only after it has stayed so, because light jitters. HELIOPASS is
+/// asked at half of that time: a path that can be tuned in time never degrades.
 fn judge_ber(
     object: &crds::Corridor,
     sample: Option<&CorridorTelemetry>,
@@ -102,9 +103,9 @@ fn judge_ber(
     settings: &Settings,
     now: Timestamp,
 ) -> (Option<Duration>, Option<PathChange>) {
-    // After a start the status tells how it was judged.
+    // After a start the status shows how it was judged last.
     let is_bad = *signals.is_bad.get_or_insert_with(|| was_bad(object));
-    // No reading says nothing, neither good nor bad; nor does one from before the last tuning.
+    // A missing reading is neither good nor bad; nor is one from before the last tuning.
     let Some(sample) = sample else { return (None, None) };
     let Some(target) = target_ber(object, sample) else {
         *signals = BerSignals { is_bad: Some(false), ..BerSignals::default() };
@@ -134,7 +135,7 @@ fn judge_ber(
     (Some(next.saturating_sub(lasted)), None)
 }
 
-/// As asked, else the daemon's own.
+/// That of the spec, else the daemon's own.
 fn target_ber(object: &crds::Corridor, sample: &CorridorTelemetry) -> Option<f64> {
     let asked = object.spec.recalibration.as_ref().and_then(|it| it.target_ber);
     asked.or(sample.target_ber)
@@ -168,9 +169,9 @@ fn was_bad(object: &crds::Corridor) -> bool {
 pub(super) fn status(
     allocation: Option<&Corridor>,
     sample: Option<&CorridorTelemetry>,
-    common: Common,
+    base: StatusBase,
 ) -> CorridorStatus {
-    let Common { phase, generation, conditions, attestation_expires_at } = common;
+    let StatusBase { phase, generation, conditions, attestation_expires_at } = base;
     let sample = sample.filter(|_| allocation.is_some());
     CorridorStatus {
         phase: Some(phase),
@@ -188,25 +189,25 @@ pub(super) fn status(
             drift: it.drift.clone(),
         }),
         attestation_expires_at: attestation_expires_at.map(Time),
-        // The scheduler's.
+        // Written by the driver.
         in_use: None,
         in_use_by: Vec::new(),
         conditions,
     }
 }
 
-pub(super) fn status_unknown(object: &crds::Corridor, common: Common) -> CorridorStatus {
+pub(super) fn status_unknown(object: &crds::Corridor, base: StatusBase) -> CorridorStatus {
     let old = object.status.clone().unwrap_or_default();
     CorridorStatus {
         corridor_id: old.corridor_id,
         achievable_gbps: old.achievable_gbps,
         floor_gbps: old.floor_gbps,
         telemetry: old.telemetry,
-        ..status(None, None, common)
+        ..status(None, None, base)
     }
 }
 
-/// The part that is the controllers' to write.
+/// The part that the controllers write.
 pub(super) fn own(object: &crds::Corridor) -> CorridorStatus {
     let mut own = object.status.clone().unwrap_or_default();
     (own.in_use, own.in_use_by) = (None, Vec::new());
@@ -225,8 +226,8 @@ pub(super) fn with_own(object: &crds::Corridor, own: &CorridorStatus) -> crds::C
     crds::Corridor { status: Some(restored), ..object.clone() }
 }
 
-pub(super) fn promised(status: &CorridorStatus, ticket: Option<String>) -> Promised {
-    Promised {
+pub(super) fn placement(status: &CorridorStatus, ticket: Option<String>) -> PlacementStatus {
+    PlacementStatus {
         phase: status.phase,
         handle: status.corridor_id.clone(),
         floor: status.floor_gbps,
@@ -235,7 +236,7 @@ pub(super) fn promised(status: &CorridorStatus, ticket: Option<String>) -> Promi
     }
 }
 
-/// Whether a sample is worth a write, phase and conditions aside.
+/// Whether a sample has left the deadband of a reading.
 pub(super) fn has_moved(
     object: &crds::Corridor,
     allocation: &Corridor,
@@ -243,14 +244,14 @@ pub(super) fn has_moved(
 ) -> bool {
     let empty = CorridorStatus::default();
     let old = object.status.as_ref().unwrap_or(&empty);
-    let next = status(Some(allocation), Some(sample), Common::of_readings());
+    let next = status(Some(allocation), Some(sample), StatusBase::of_readings());
     readings_moved(old, &next, f64::from(object.spec.min_gbps))
 }
 
 pub(super) fn drift(object: &crds::Corridor, next: &CorridorStatus) -> Drift {
     let empty = CorridorStatus::default();
     let old = object.status.as_ref().unwrap_or(&empty);
-    // A fall, while promises are made. Else a floor that is crossed shows in phase and reason, as far as that counts.
+    // A fall below the floor of a Ready object. Otherwise a crossed floor shows in phase and reason.
     let falls = old.phase == Some(Phase::Ready)
         && next.achievable_gbps.is_some_and(|it| it < f64::from(object.spec.min_gbps))
         && next.achievable_gbps < old.achievable_gbps;
@@ -264,10 +265,10 @@ pub(super) fn drift(object: &crds::Corridor, next: &CorridorStatus) -> Drift {
         || (next.floor_gbps.is_some() && old.floor_gbps != next.floor_gbps)
         || (seconds(next).is_some() && seconds(old) != seconds(next))
         || falls
-        // The first reading, unless nobody will read it any more.
+        // The first reading, unless the object is being released.
         || (old.telemetry.is_none() && next.telemetry.is_some() && !is_releasing)
     {
-        return Drift::Turning;
+        return Drift::Transition;
     }
     let conditions = conditions_drift(&old.conditions, &next.conditions);
     let readings = readings_moved(old, next, f64::from(object.spec.min_gbps));
@@ -278,7 +279,7 @@ fn readings_moved(old: &CorridorStatus, next: &CorridorStatus, floor: f64) -> bo
     let moved =
         |old: Option<f64>, next: Option<f64>, by: &dyn Fn(f64, f64) -> bool| match (old, next) {
             (Some(old), Some(next)) => by(old, next),
-            // A reading that is gone for a moment keeps its place.
+            // A reading that is missing for a moment stays.
             (None, Some(_)) => true,
             (_, None) => false,
         };

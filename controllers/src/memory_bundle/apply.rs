@@ -6,7 +6,7 @@ use daemons::{Owner, Released, Reply};
 
 use super::plan::BundleChange;
 use crate::context::Context;
-use crate::life::not_configured;
+use crate::lifecycle::not_configured;
 
 pub(super) fn allocate<'a>(
     context: &'a Context,

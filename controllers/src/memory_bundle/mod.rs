@@ -5,26 +5,28 @@ mod observe;
 mod plan;
 mod status;
 
-use crds::Promised;
 use daemons::attestd::DeviceKind;
 use daemons::corrd::Lease;
 use daemons::memqosd::{Bundle, BundleRequest, BundleTelemetry};
 use daemons::{Owner, Released, Reply};
 use jiff::Timestamp;
+use own_writes::PlacementStatus;
 
 use self::plan::BundleChange;
 use self::status::Signals;
-use crate::board::{Board, Roster, Wakes};
 use crate::context::Context;
-use crate::life::{Common, Drift, Facts, Health, Kind};
-use crate::metrics::Standing;
+use crate::lifecycle::{AllocatedKind, Drift, Health, Observed, StatusBase};
+use crate::metrics::ObjectState;
 use crate::settings::Settings;
+use crate::sweep::KnownUids;
+use crate::telemetry_cache::TelemetryCache;
+use crate::triggers::Triggers;
 
-/// The kind; its steps are the files beside this one.
+/// The kind. Its steps are the files of this folder.
 #[derive(Debug)]
 pub(crate) struct Bundles;
 
-impl Kind for Bundles {
+impl AllocatedKind for Bundles {
     const FINALIZER: &'static str = crds::FFM_FINALIZER;
     const DEVICE_KIND: DeviceKind = DeviceKind::Memory;
     const BACKEND: &'static str = "memqosd";
@@ -41,41 +43,41 @@ impl Kind for Bundles {
         context.backends.memqosd.is_some()
     }
 
-    fn board(context: &Context) -> &Board<BundleTelemetry> {
+    fn telemetry_cache(context: &Context) -> &TelemetryCache<BundleTelemetry> {
         &context.bundles
     }
 
-    fn roster(context: &Context) -> &Roster {
-        &context.bundle_roster
+    fn known_uids(context: &Context) -> &KnownUids {
+        &context.known_bundles
     }
 
-    fn wakes(context: &Context) -> &Wakes {
-        &context.bundle_wakes
+    fn triggers(context: &Context) -> &Triggers {
+        &context.bundle_triggers
     }
 
     fn begin_metrics(context: &Context, object: &crds::MemoryBundle) {
-        context.metrics.bundle_met(object);
+        context.metrics.bundle_added(object);
     }
 
     fn record_metrics(context: &Context, object: &crds::MemoryBundle, sample: &BundleTelemetry) {
         context.metrics.bundle_sample(object, sample);
     }
 
-    fn record_standing(
+    fn record_state(
         context: &Context,
         object: &crds::MemoryBundle,
-        standing: Standing,
+        state: ObjectState,
         now: Timestamp,
     ) {
-        context.metrics.bundle_stands(object, crds::floor_at(&object.spec, now), standing);
+        context.metrics.set_bundle_state(object, crds::floor_at(&object.spec, now), state);
     }
 
     fn forget_metrics(context: &Context, object: &crds::MemoryBundle) {
         context.metrics.forget_bundle(object);
     }
 
-    fn facts(object: &crds::MemoryBundle) -> Facts {
-        observe::facts(object)
+    fn observed(object: &crds::MemoryBundle) -> Observed {
+        observe::observed(object)
     }
 
     fn validate(object: &crds::MemoryBundle) -> Result<(), String> {
@@ -100,8 +102,8 @@ impl Kind for Bundles {
         request.key().to_string()
     }
 
-    fn answers(allocation: &Bundle, request: &BundleRequest) -> bool {
-        plan::answers(allocation, request)
+    fn satisfies(allocation: &Bundle, request: &BundleRequest) -> bool {
+        plan::satisfies(allocation, request)
     }
 
     fn change(allocation: &Bundle, request: &BundleRequest) -> Option<BundleChange> {
@@ -134,13 +136,13 @@ impl Kind for Bundles {
     fn status(
         allocation: Option<&Bundle>,
         sample: Option<&BundleTelemetry>,
-        common: Common,
+        base: StatusBase,
     ) -> crds::MemoryBundleStatus {
-        status::status(allocation, sample, common)
+        status::status(allocation, sample, base)
     }
 
-    fn status_unknown(object: &crds::MemoryBundle, common: Common) -> crds::MemoryBundleStatus {
-        status::status_unknown(object, common)
+    fn status_unknown(object: &crds::MemoryBundle, base: StatusBase) -> crds::MemoryBundleStatus {
+        status::status_unknown(object, base)
     }
 
     fn drift(object: &crds::MemoryBundle, next: &crds::MemoryBundleStatus) -> Drift {
@@ -162,8 +164,8 @@ impl Kind for Bundles {
         status::with_own(object, own)
     }
 
-    fn promised(status: &crds::MemoryBundleStatus, ticket: Option<String>) -> Promised {
-        status::promised(status, ticket)
+    fn placement(status: &crds::MemoryBundleStatus, ticket: Option<String>) -> PlacementStatus {
+        status::placement(status, ticket)
     }
 
     fn list<'a>(context: &'a Context, owner_prefix: &'a str) -> Reply<'a, Vec<Bundle>> {

@@ -1,4 +1,4 @@
-//! What a MemoryBundle says about itself, and what memqosd says about it.
+//! A MemoryBundle and its memory at memqosd, as a reconcile sees them.
 
 use daemons::corrd::Lease;
 use daemons::memqosd::{Bundle, BundleTelemetry};
@@ -6,11 +6,11 @@ use daemons::{Owner, Reply};
 use jiff::Timestamp;
 
 use crate::context::Context;
-use crate::life::{Allocation, Facts, Use, not_configured};
+use crate::lifecycle::{Allocation, Observed, Use, not_configured};
 
-pub(super) fn facts(object: &crds::MemoryBundle) -> Facts {
+pub(super) fn observed(object: &crds::MemoryBundle) -> Observed {
     let status = object.status.clone().unwrap_or_default();
-    Facts::new(
+    Observed::new(
         &object.metadata,
         crds::FFM_FINALIZER,
         status.phase,

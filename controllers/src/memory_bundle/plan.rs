@@ -6,7 +6,7 @@ use daemons::{Owner, limits, units};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// What is done to a bundle that stands.
+/// What is done to an allocated bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BundleChange {
     Floor(u32),
@@ -68,8 +68,8 @@ pub(super) fn request(
     BundleRequest { owner: owner.clone(), memory, ticket: None }
 }
 
-/// By its key, or by what stands: see the Corridor's.
-pub(super) fn answers(allocation: &Bundle, request: &BundleRequest) -> bool {
+/// By its key, or by its fields, as for a Corridor.
+pub(super) fn satisfies(allocation: &Bundle, request: &BundleRequest) -> bool {
     let wanted = request.memory.device_id.as_deref();
     let on_device = wanted.is_none() || allocation.memory.device_id.as_deref() == wanted;
     let memory =
@@ -78,7 +78,7 @@ pub(super) fn answers(allocation: &Bundle, request: &BundleRequest) -> bool {
     allocation.idempotency_key == request.key() || (on_device && as_stands.key() == request.key())
 }
 
-/// The tier first: a floor may only fit the new one.
+/// The tier first, because a floor may fit only the new one.
 pub(super) fn change(stands: &BundleSpec, wanted: &BundleSpec) -> Option<BundleChange> {
     if stands.latency_class != wanted.latency_class {
         return Some(BundleChange::Class(wanted.latency_class));

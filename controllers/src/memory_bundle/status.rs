@@ -1,26 +1,27 @@
-//! Pure: how a bundle does, and what its status says.
+//! Pure: the health of a bundle, and the status of its MemoryBundle.
 
 use crds::condition::{self, not_ready};
-use crds::{MemoryBundleStatus, Phase, Promised};
+use crds::{MemoryBundleStatus, Phase};
 use daemons::memqosd::{Bundle, BundleTelemetry};
 use daemons::units;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use own_writes::PlacementStatus;
 
 use super::plan::BundleChange;
-use crate::life::{Common, Damping, Drift, Health, conditions_drift};
+use crate::lifecycle::{Damping, Drift, Health, StatusBase, conditions_drift};
 use crate::settings::Settings;
 
 /// Readings are written again when they moved by more than this part.
 const BANDWIDTH_DEADBAND: f64 = 0.05;
 const TAIL_DEADBAND: f64 = 0.5;
 
-/// A daemon that does not tell the floor of its samples is believed.
+/// Samples without a floor count as current.
 pub(super) fn is_current(allocation: &Bundle, sample: &BundleTelemetry) -> bool {
     sample.floor_gbs == 0 || sample.floor_gbs == allocation.memory.floor_gbs
 }
 
-/// What has to be remembered to judge a bundle.
+/// What is remembered to judge a bundle.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Signals {
     floor: Damping,
@@ -36,27 +37,27 @@ pub(super) fn judge(
 ) -> Health<BundleChange> {
     let achieved = sample.map_or(allocation.achieved_gbs, |it| it.achieved_gbs);
     let floor = allocation.memory.floor_gbs;
-    // Samples are newer than what was listed, perhaps half an hour ago.
+    // A sample is newer than the list, which may be half an hour old.
     let is_lapsed = sample.map_or(allocation.lapsed, |it| it.lapsed);
     let of = (allocation.ffm_handle.as_str(), floor);
     let is_below = is_lapsed || achieved < f64::from(floor);
-    let standing = signals.floor.judge(of, is_below, settings.floor_dwell, now);
-    let fault = standing.fault(not_ready::BELOW_FLOOR, || {
+    let state = signals.floor.judge(of, is_below, settings.floor_dwell, now);
+    let fault = state.fault(not_ready::BELOW_FLOOR, || {
         if is_lapsed {
             "its lease lapsed; bandwidth returns with the next renewal".to_owned()
         } else {
             format!("{achieved} of {floor} GB/s")
         }
     });
-    Health { fault, look_again: standing.look_again(), ..Health::default() }
+    Health { fault, recheck_after: state.recheck_after(), ..Health::default() }
 }
 
 pub(super) fn status(
     allocation: Option<&Bundle>,
     sample: Option<&BundleTelemetry>,
-    common: Common,
+    base: StatusBase,
 ) -> MemoryBundleStatus {
-    let Common { phase, generation, conditions, attestation_expires_at } = common;
+    let StatusBase { phase, generation, conditions, attestation_expires_at } = base;
     let sample = sample.filter(|_| allocation.is_some());
     // The daemon counts all pages since the allocation; the larger count is the later one.
     let moved = allocation.map(|it| it.moved_pages.max(sample.map_or(0, |it| it.moved_pages)));
@@ -70,14 +71,14 @@ pub(super) fn status(
         moved_pages: moved.map(|it| i64::try_from(it).unwrap_or(i64::MAX)),
         tail_p99_ms: sample.and_then(|it| it.tail_p99_ms),
         attestation_expires_at: attestation_expires_at.map(Time),
-        // The scheduler's.
+        // Written by the driver.
         in_use: None,
         in_use_by: Vec::new(),
         conditions,
     }
 }
 
-pub(super) fn status_unknown(object: &crds::MemoryBundle, common: Common) -> MemoryBundleStatus {
+pub(super) fn status_unknown(object: &crds::MemoryBundle, base: StatusBase) -> MemoryBundleStatus {
     let old = object.status.clone().unwrap_or_default();
     MemoryBundleStatus {
         ffm_handle: old.ffm_handle,
@@ -86,7 +87,7 @@ pub(super) fn status_unknown(object: &crds::MemoryBundle, common: Common) -> Mem
         floor_gbs: old.floor_gbs,
         moved_pages: old.moved_pages,
         tail_p99_ms: old.tail_p99_ms,
-        ..status(None, None, common)
+        ..status(None, None, base)
     }
 }
 
@@ -94,7 +95,7 @@ pub(super) fn drift(object: &crds::MemoryBundle, next: &MemoryBundleStatus) -> D
     let empty = MemoryBundleStatus::default();
     let old = object.status.as_ref().unwrap_or(&empty);
     let floor = next.floor_gbs.unwrap_or_else(|| f64::from(object.spec.bandwidth_floor_gbs));
-    // A fall, while promises are made. Else a floor that is crossed shows in phase and reason, as far as that counts.
+    // A fall below the floor of a Ready object. Otherwise a crossed floor shows in phase and reason.
     let falls = old.phase == Some(Phase::Ready)
         && next.achieved_gbs.is_some_and(|it| it < floor)
         && next.achieved_gbs < old.achieved_gbs;
@@ -109,17 +110,17 @@ pub(super) fn drift(object: &crds::MemoryBundle, next: &MemoryBundleStatus) -> D
         || (next.floor_gbs.is_some() && old.floor_gbs != next.floor_gbs)
         || (seconds(next).is_some() && seconds(old) != seconds(next))
         || falls
-        // The first reading, unless nobody will read it any more.
+        // The first reading, unless the object is being released.
         || (old.achieved_gbs.is_none() && next.achieved_gbs.is_some() && !is_releasing)
     {
-        return Drift::Turning;
+        return Drift::Transition;
     }
     let conditions = conditions_drift(&old.conditions, &next.conditions);
     let readings = readings_moved(old, next, floor);
     conditions.max(if readings { Drift::Reading } else { Drift::None })
 }
 
-/// The part that is the controllers' to write.
+/// The part that the controllers write.
 pub(super) fn own(object: &crds::MemoryBundle) -> MemoryBundleStatus {
     let mut own = object.status.clone().unwrap_or_default();
     (own.in_use, own.in_use_by) = (None, Vec::new());
@@ -141,8 +142,8 @@ pub(super) fn with_own(
     crds::MemoryBundle { status: Some(restored), ..object.clone() }
 }
 
-pub(super) fn promised(status: &MemoryBundleStatus, ticket: Option<String>) -> Promised {
-    Promised {
+pub(super) fn placement(status: &MemoryBundleStatus, ticket: Option<String>) -> PlacementStatus {
+    PlacementStatus {
         phase: status.phase,
         handle: status.ffm_handle.clone(),
         floor: status.floor_gbs,
@@ -151,7 +152,7 @@ pub(super) fn promised(status: &MemoryBundleStatus, ticket: Option<String>) -> P
     }
 }
 
-/// Whether a sample is worth a write, phase and conditions aside.
+/// Whether a sample has left the deadband of a reading.
 pub(super) fn has_moved(
     object: &crds::MemoryBundle,
     allocation: &Bundle,
@@ -159,7 +160,7 @@ pub(super) fn has_moved(
 ) -> bool {
     let empty = MemoryBundleStatus::default();
     let old = object.status.as_ref().unwrap_or(&empty);
-    let next = status(Some(allocation), Some(sample), Common::of_readings());
+    let next = status(Some(allocation), Some(sample), StatusBase::of_readings());
     readings_moved(old, &next, f64::from(allocation.memory.floor_gbs))
 }
 

@@ -12,8 +12,8 @@ const FAILURES: [&str; 9] =
 pub(super) struct AttestationSeries {
     ok: IntCounterVec,
     fail: IntCounterVec,
-    /// Of all namespaces and devices: what fails first is mostly a namespace that nobody has seen
-    /// before, and an increase is seen only of what was there.
+    /// Of all namespaces and devices. The first failure often comes from a new namespace, and Prometheus sees an increase
+    /// only of a series that existed before.
     failures: IntCounterVec,
 }
 
@@ -47,7 +47,7 @@ impl AttestationSeries {
 }
 
 impl Metrics {
-    /// A device is about to be asked: all that can come of it is there from now on.
+    /// A device is about to be attested: the series of every outcome exist from now on.
     pub(crate) fn attestation_begins(&self, namespace: &str, device: &str) {
         self.attestation.ok.with_label_values(&[namespace, device]);
         for reason in FAILURES {
@@ -59,7 +59,7 @@ impl Metrics {
         self.attestation.ok.with_label_values(&[namespace, device]).inc();
     }
 
-    /// Also of a device that nobody asked, because the policies refuse it.
+    /// Also of a device that was not asked because the policies refuse it.
     pub(crate) fn attestation_failed(&self, namespace: &str, device: &str, reason: &str) {
         self.attestation_begins(namespace, device);
         self.attestation.fail.with_label_values(&[namespace, device, reason]).inc();

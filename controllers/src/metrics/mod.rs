@@ -1,8 +1,8 @@
-//! What the controllers measure, served by whoever runs them. Series die with their object.
+//! The series of the controllers. Those of an object are removed with it.
 
 mod attestation;
+mod object_state;
 mod series;
-mod standing;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -17,14 +17,14 @@ use prometheus::core::Collector;
 use prometheus::{Counter, CounterVec, Gauge, GaugeVec, IntCounter, IntCounterVec, Registry};
 
 use self::attestation::AttestationSeries;
+pub(crate) use self::object_state::ObjectState;
 use self::series::{BundleSeries, CorridorSeries, Maker};
-pub(crate) use self::standing::Standing;
 
 /// Objects, and wavelengths of Corridors, that have series. A wavelength has five; half a million
 /// series are as much as one Prometheus scrape should bring.
 const ROWS_MAX: usize = 100_000;
 
-/// Kinds, as labels say them.
+/// Kinds, as labels name them.
 const CORRIDOR: &str = "Corridor";
 const BUNDLE: &str = "MemoryBundle";
 const POLICY: &str = "AttestationPolicy";
@@ -42,7 +42,7 @@ pub struct Metrics {
     refused: GaugeVec,
     reconciles: IntCounterVec,
     dropped: IntCounter,
-    /// Who has series, so that they can be dropped with their object.
+    /// Objects with series, so that these can be removed with them.
     rows: Mutex<Rows>,
 }
 
@@ -65,8 +65,7 @@ struct CorridorRow {
 }
 
 impl Rows {
-    /// Gives the Corridor and its wavelengths a row, if there is room for them; returns those that
-    /// it lost.
+    /// Gives the Corridor and its wavelengths a row each, if there is room. Returns the wavelengths that it lost.
     fn admit_corridor(&mut self, name: &Name, lambdas: &BTreeSet<u32>) -> Option<Vec<u32>> {
         let known = self.corridors.get(name).map_or(0, |known| known.lambdas.len() + 1);
         let count = self.count - known + lambdas.len() + 1;
@@ -104,7 +103,7 @@ impl fmt::Debug for Metrics {
 }
 
 impl Metrics {
-    /// `cluster`: the label by which one Prometheus tells several clusters apart.
+    /// `cluster`: the label by which one Prometheus distinguishes clusters.
     #[expect(clippy::expect_used, reason = "the label's name is valid, whatever its value")]
     pub fn new(cluster: &str) -> Self {
         let label = HashMap::from([("cluster".to_owned(), cluster.to_owned())]);
@@ -115,10 +114,10 @@ impl Metrics {
             corridors: CorridorSeries::new(&make),
             bundles: BundleSeries::new(&make),
             attestation: AttestationSeries::new(&make),
-            refused: standing::refused(&make),
+            refused: object_state::refused(&make),
             reconciles: make.counts(
                 "corridor_reconciles_total",
-                "Passes of the controllers over objects, by kind.",
+                "Reconciles of objects by the controllers, by kind.",
                 &["kind"],
             ),
             dropped: make.count(
@@ -140,18 +139,18 @@ impl Metrics {
         self.collectors.iter().map(AsRef::as_ref)
     }
 
-    /// Everything that is known now.
+    /// All series as they are now.
     pub fn gather(&self) -> Vec<prometheus::proto::MetricFamily> {
         self.registry.gather()
     }
 
-    /// The counter of passes over objects of one kind.
+    /// The counter of reconciles of one kind.
     pub(crate) fn reconciles(&self, kind: &str) -> IntCounter {
         self.reconciles.with_label_values(&[kind])
     }
 
-    /// It is here from now on, and so is all that is counted of it.
-    pub(crate) fn corridor_met(&self, object: &Corridor) {
+    /// Its counters exist from now on.
+    pub(crate) fn corridor_added(&self, object: &Corridor) {
         if self.rows.lock().admit_corridor(&name_of(object), &BTreeSet::new()).is_none() {
             self.dropped.inc();
             return;
@@ -159,7 +158,7 @@ impl Metrics {
         self.begin_corridor(object);
     }
 
-    /// There before the first of them: no alert sees a series rise that is born with a 1.
+    /// Counters exist before the first event: an alert does not see the rise of a series that begins with 1.
     fn begin_corridor(&self, object: &Corridor) {
         let ((namespace, name), kind) = (name_of(object), object.spec.corridor_type.to_string());
         self.corridors.allocations.with_label_values(&[&namespace, &name, &kind]);
@@ -186,7 +185,7 @@ impl Metrics {
         let name = name_of(object);
         let lambdas = || sample.lambdas.iter().map(|reading| reading.lambda_nm);
         let mut rows = self.rows.lock();
-        // A path mostly has the wavelengths that it had, told in the same order.
+        // Mostly a path has the same wavelengths as before, in the same order.
         let is_known = |row: &CorridorRow| lambdas().eq(row.lambdas.keys().copied());
         if !rows.corridors.get(&name).is_some_and(is_known) {
             let Some(lost) = rows.admit_corridor(&name, &lambdas().collect()) else {
@@ -226,7 +225,7 @@ impl Metrics {
         }
     }
 
-    /// What was never set cannot be removed, and need not be: results are of no interest here.
+    /// Removing a series that was never set fails, which is harmless.
     pub(crate) fn forget_corridor(&self, object: &Corridor) {
         let name = name_of(object);
         let mut rows = self.rows.lock();
@@ -257,8 +256,8 @@ impl Metrics {
         }
     }
 
-    /// It is here from now on, and so is what is counted of it.
-    pub(crate) fn bundle_met(&self, object: &MemoryBundle) {
+    /// Its counters exist from now on.
+    pub(crate) fn bundle_added(&self, object: &MemoryBundle) {
         if let Some((namespace, name)) = self.listed_bundle(object) {
             self.bundles.allocations.with_label_values(&[&namespace, &name]);
         }
@@ -314,7 +313,7 @@ impl Metrics {
         }
     }
 
-    /// The controllers rest: figures that nobody keeps true are none.
+    /// The controllers have stopped, and their readings are no longer kept up to date.
     pub(crate) fn forget_objects(&self) {
         *self.rows.lock() = Rows::default();
         let gauges = self.corridors.per_corridor().into_iter().chain(self.corridors.per_lambda());
@@ -325,7 +324,7 @@ impl Metrics {
         for totals in self.bundles.totals() {
             totals.reset();
         }
-        // Objects that go while nobody looks would leave theirs behind.
+        // Objects that are deleted while no controller runs would leave their series behind.
         let counts = [&self.corridors.allocations, &self.corridors.recalibrations];
         for counts in counts.into_iter().chain([&self.bundles.allocations]) {
             counts.reset();
@@ -351,14 +350,14 @@ fn set_all<const N: usize>(
     }
 }
 
-/// A reading that is impossible leaves the last possible one.
+/// A missing reading leaves the last one.
 fn set(gauges: &GaugeVec, labels: &[&str], value: Option<f64>) {
     if let Some(value) = value {
         gauges.with_label_values(labels).set(value);
     }
 }
 
-/// The daemon counts; ours follows it, and begins again when the daemon does.
+/// The counter follows the daemon's, and starts again when the daemon does.
 fn raise(totals: &CounterVec, labels: &[&str], value: f64) {
     follow(&totals.with_label_values(labels), value);
 }

@@ -127,7 +127,7 @@ impl BundleSeries {
 /// neither step can fail.
 pub(super) struct Maker<'a> {
     pub registry: &'a Registry,
-    /// Everything that was made: a registry tells of what has series already, and of nothing else.
+    /// Everything that was made: a registry lists only what has series already.
     pub made: RefCell<Vec<Box<dyn Collector>>>,
 }
 

@@ -53,7 +53,7 @@ fn series_follow_the_daemon_and_die_with_their_object() {
     let metrics = Metrics::new("here");
     let saved = || metrics.corridors.power_saved.with_label_values(&["team", "c"]).get();
     let mut sample = sample(&[1550]);
-    metrics.corridor_met(&corridor());
+    metrics.corridor_added(&corridor());
     metrics.corridor_allocated(&corridor());
     metrics.corridor_sample(&corridor(), &sample);
     assert!((saved() - 5.0).abs() < 1e-9);
@@ -77,8 +77,8 @@ fn allocations_are_counted_from_0_when_an_object_is_met() {
     let told = |series: &str| told(&metrics).contains(series);
     let of_corridor = "corridor_allocations_total{corridor=\"c\",namespace=\"team\",type=\"SiCorridor\",cluster=\"here\"}";
     let of_bundle = "ffm_allocations_total{bundle=\"b\",namespace=\"team\",cluster=\"here\"}";
-    metrics.corridor_met(&corridor());
-    metrics.bundle_met(&bundle);
+    metrics.corridor_added(&corridor());
+    metrics.bundle_added(&bundle);
     for series in [of_corridor, of_bundle] {
         assert!(told(&format!("{series} 0")), "{series}");
     }
@@ -120,30 +120,30 @@ fn passes_over_every_kind_are_0_from_the_start() {
     }
 }
 
-const LOST: Standing = Standing { is_refused: false, has_nothing: true, is_deleting: false };
+const LOST: ObjectState = ObjectState { is_refused: false, has_nothing: true, is_deleting: false };
 
 #[test]
 fn an_object_without_a_path_keeps_its_floor_and_loses_what_was_measured() {
     let metrics = Metrics::new("here");
-    metrics.corridor_met(&corridor());
+    metrics.corridor_added(&corridor());
     metrics.corridor_sample(&corridor(), &sample(&[1550, 1551]));
-    metrics.corridor_stands(&corridor(), Standing { has_nothing: false, ..LOST });
+    metrics.set_corridor_state(&corridor(), ObjectState { has_nothing: false, ..LOST });
     let labels = "{corridor=\"c\",namespace=\"team\",cluster=\"here\"}";
     let (measured, floor) =
         (format!("corridor_achievable_gbps{labels} 1"), format!("corridor_min_gbps{labels} 1"));
     let before = told(&metrics);
     assert!(before.contains(&measured) && before.contains(&floor), "{before}");
-    metrics.corridor_stands(&corridor(), LOST);
+    metrics.set_corridor_state(&corridor(), LOST);
     let after = told(&metrics);
     assert!(after.contains(&floor) && !after.contains("lambda="), "{after}");
     assert!(!after.contains("corridor_achievable_gbps{"), "{after}");
     assert_eq!(metrics.rows.lock().count, 1, "the Corridor alone");
     metrics.corridor_sample(&corridor(), &sample(&[1550]));
     assert!(told(&metrics).contains(&measured), "it has a path again");
-    metrics.corridor_stands(&corridor(), Standing { is_deleting: true, ..LOST });
+    metrics.set_corridor_state(&corridor(), ObjectState { is_deleting: true, ..LOST });
     assert!(!told(&metrics).contains("corridor_min_gbps{"), "it was given back");
-    metrics.bundle_met(&bundle());
-    metrics.bundle_stands(&bundle(), 8, LOST);
+    metrics.bundle_added(&bundle());
+    metrics.set_bundle_state(&bundle(), 8, LOST);
     let floor = "ffm_bandwidth_floor_gbs{bundle=\"b\",namespace=\"team\",cluster=\"here\"} 8";
     assert!(told(&metrics).contains(floor), "{}", told(&metrics));
 }
@@ -151,21 +151,21 @@ fn an_object_without_a_path_keeps_its_floor_and_loses_what_was_measured() {
 #[test]
 fn a_refusal_ends_with_its_reason_and_with_its_object() {
     let metrics = Metrics::new("here");
-    let refused = Standing { is_refused: true, ..LOST };
+    let refused = ObjectState { is_refused: true, ..LOST };
     let series = |kind: &str, name: &str| {
         format!("corridor_object_refused{{kind=\"{kind}\",namespace=\"team\",object=\"{name}\"")
     };
-    metrics.corridor_met(&corridor());
-    metrics.bundle_met(&bundle());
-    metrics.corridor_stands(&corridor(), refused);
-    metrics.bundle_stands(&bundle(), 8, refused);
+    metrics.corridor_added(&corridor());
+    metrics.bundle_added(&bundle());
+    metrics.set_corridor_state(&corridor(), refused);
+    metrics.set_bundle_state(&bundle(), 8, refused);
     let text = told(&metrics);
     assert!(text.contains(&series("Corridor", "c")), "{text}");
     assert!(text.contains(&series("MemoryBundle", "b")), "{text}");
-    metrics.corridor_stands(&corridor(), LOST);
+    metrics.set_corridor_state(&corridor(), LOST);
     metrics.forget_bundle(&bundle());
     assert!(!told(&metrics).contains("corridor_object_refused{"));
-    metrics.corridor_stands(&corridor(), refused);
+    metrics.set_corridor_state(&corridor(), refused);
     metrics.forget_corridor(&corridor());
     assert_eq!(count(&metrics), 0);
 }

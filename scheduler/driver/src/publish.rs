@@ -51,8 +51,8 @@ impl Driver {
         for (backend, renewed) in self.watched.renewals.all() {
             self.metrics.objects.lease_renewed(backend.name(), renewed);
         }
-        let witness = &self.watched.witness;
-        let is_refused = |uid: &ObjectUid| witness.was_refused(uid.as_str());
+        let own_writes = &self.watched.own_writes;
+        let is_refused = |uid: &ObjectUid| own_writes.was_refused(uid.as_str());
         let overdue = self.watched.time_to_ready.overdue(self.clock.now(), is_refused);
         for sample in self.watched.became_ready.drain(..).chain(overdue).filter(|_| leads) {
             self.metrics.objects.became_ready(&sample);

@@ -42,7 +42,7 @@ impl Driver {
         self.watched.guard.leads_as(self.term_name());
         if change == TermChange::Ended {
             // Statuses that another replica writes from now on are not forged.
-            self.watched.witness.forget_uses();
+            self.watched.own_writes.forget_driver();
         }
         if self.duty.decides() {
             self.handle(Event::TermBegan);

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crds::Witness;
 use engine::{Engine, EngineConfig, Event, Poll, Report, Work};
 use kube::Client;
 use model::{ObjectRef, ObjectUid, PodUid};
+use own_writes::OwnWrites;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch as watch_channel;
@@ -191,9 +191,9 @@ impl Driver {
 
     /// The controllers run in this process too: their word counts, whatever a status says.
     #[must_use]
-    pub fn with_witness(mut self, witness: Arc<Witness>) -> Self {
-        witness.driver_speaks();
-        self.watched.witness = witness;
+    pub fn with_own_writes(mut self, own_writes: Arc<OwnWrites>) -> Self {
+        own_writes.attach_driver();
+        self.watched.own_writes = own_writes;
         self
     }
 

@@ -76,7 +76,7 @@ impl WatchState {
         created: Option<Timestamp>,
         is_ready: bool,
     ) {
-        if self.witness.was_refused(uid.as_str()) {
+        if self.own_writes.was_refused(uid.as_str()) {
             self.time_to_ready.forget(uid);
         } else {
             self.became_ready
@@ -173,7 +173,7 @@ mod tests {
         for uid in ["refused", "slow"] {
             seen(watched, corridor(uid, "Pending"));
         }
-        watched.witness.refuses("refused");
+        watched.own_writes.record_refusal("refused");
         for uid in ["refused", "slow"] {
             seen(watched, corridor(uid, "Failed"));
             seen(watched, corridor(uid, "Ready"));

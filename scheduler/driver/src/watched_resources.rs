@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use crds::Witness;
 use engine::{Event, WatchedKind};
 use kube::Resource;
 use model::{Assignment, NodeName, ObjectKind, ObjectRef, ObjectUid, Owner, OwnerKind};
+use own_writes::OwnWrites;
 use tokio::time::Instant as Moment;
 
 use crate::act::Condition;
@@ -70,7 +70,7 @@ pub(crate) struct WatchState {
     pub guard: Guard,
     shared: Shared,
     /// What the controllers of this process have really written.
-    pub witness: Arc<Witness>,
+    pub own_writes: Arc<OwnWrites>,
     /// Objects whose status has to be written again, because another writer has overwritten it.
     pub overwritten: Vec<ObjectRef>,
 }
@@ -105,7 +105,7 @@ impl WatchState {
         self.guard.uses.gone(&uid);
         self.time_to_ready.forget(&uid);
         self.phases.forget(&uid);
-        self.witness.forget(&gone.1.uid);
+        self.own_writes.forget(&gone.1.uid);
     }
 
     /// The Pod as the engine sees it: without a forged grant.
@@ -191,7 +191,7 @@ macro_rules! watched_object {
                     watched.overwritten.push(object);
                 }
                 let seen = translate::Moment { wall_clock: wall_clock(), engine: watched.now };
-                Some(Event::ObjectSeen($translate(self, &watched.witness, seen)))
+                Some(Event::ObjectSeen($translate(self, &watched.own_writes, seen)))
             }
 
             fn gone(gone: Gone, watched: &mut WatchState) -> Option<Event> {

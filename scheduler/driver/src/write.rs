@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crds::Used;
 use engine::{Eviction, ObjectUsed, Report, Unschedulable};
+use own_writes::Usage;
 use tokio::time::sleep;
 use tracing::{info, warn};
 
@@ -80,11 +80,11 @@ impl Driver {
         self.watched.use_conditions.insert(used.uid.clone(), conditions.clone());
         self.watched.guard.uses.writes(&used.uid, used.facts.in_use, &conditions);
         let drained = used.facts.drained == Some(true);
-        let said = Used {
+        let usage = Usage {
             is_in_use: used.facts.in_use > 0,
             drained_generation: drained.then_some(used.facts.generation),
         };
-        self.watched.witness.is_used(used.uid.as_str(), said);
+        self.watched.own_writes.record_usage(used.uid.as_str(), usage);
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();
         tokio::spawn(async move {

@@ -106,7 +106,7 @@ impl Scene {
         let engine = EngineConfig { seed, ..EngineConfig::default() };
         let driver =
             Driver::new(client.clone(), tenure.clone(), engine, metrics.clone(), health.clone())
-                .with_witness(controllers.witness());
+                .with_own_writes(controllers.own_writes());
         let status = Status {
             health,
             metrics,

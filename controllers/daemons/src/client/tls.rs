@@ -31,7 +31,7 @@ pub(super) fn config(
 ) -> Result<ClientConfig, AddressError> {
     let unusable = |why: String| AddressError::Certificates { why };
     let provider = rustls::crypto::ring::default_provider();
-    // Nothing older: it would show our certificate to whoever listens.
+    // Nothing older, which would show the client certificate in the clear.
     let builder = ClientConfig::builder_with_provider(provider.into())
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(|error| unusable(error.to_string()))?;

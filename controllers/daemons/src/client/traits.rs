@@ -208,7 +208,7 @@ impl Endpoint {
         wait: Duration,
     ) -> Reply<'a, TelemetryPage> {
         let wait = wait.min(Duration::from_secs(WAIT_SECONDS_MAX));
-        // One address may serve both daemons: nobody reads the other's readings.
+        // One address may serve both daemons, of which only one is read here.
         let mut target = format!("/v1/telemetry?only={only}&wait={}s", wait.as_secs_f64());
         if let Some(since) = since {
             target = format!("{target}&since={}", escaped(&since.0));

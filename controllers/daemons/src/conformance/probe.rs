@@ -74,7 +74,7 @@ pub(super) struct Probe {
     pub attestd: Endpoint,
     pub trusted: TrustedKeys,
     pub has_admin: bool,
-    /// Owners of this run begin with it, so that nobody else's allocations are touched.
+    /// The prefix of the owners of this run, so that no other allocations are touched.
     pub cluster: String,
     next_object: AtomicU32,
 }
@@ -96,7 +96,7 @@ impl Probe {
         })
     }
 
-    /// An owner that nobody had before.
+    /// A new owner.
     pub(super) fn owner(&self) -> Result<Owner, Flaw> {
         let number = self.next_object.fetch_add(1, Ordering::Relaxed);
         // Of one length, as UIDs are: none is the beginning of another.

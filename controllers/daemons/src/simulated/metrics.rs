@@ -43,7 +43,7 @@ pub(super) struct Metrics {
     /// By daemon: requests by route and code, refusals by reason.
     requests: [IntCounterVec; 3],
     refusals: [IntCounterVec; 3],
-    /// corrd and memqosd: leases that nobody renewed.
+    /// corrd and memqosd: leases that were not renewed.
     expired: [IntCounterVec; 2],
     corrd_free: GaugeVec,
     memqosd_free: GaugeVec,
@@ -75,7 +75,7 @@ impl Metrics {
         let refusals =
             |daemon| counter(daemon, "refusals_total", "Requests refused, by reason.", &["reason"]);
         let expired =
-            |daemon| counter(daemon, "leases_expired_total", "Leases nobody renewed.", &[]);
+            |daemon| counter(daemon, "leases_expired_total", "Leases that were not renewed.", &[]);
         let objects = |daemon: &str, what: &str| {
             gauge(format!("{daemon}_{what}"), "Objects that exist now.", &[])
         };
@@ -99,7 +99,7 @@ impl Metrics {
         .begun())
     }
 
-    /// What can be counted is there from now on: nobody sees a series rise that is born with a 1.
+    /// Counters exist before the first event, because the rise of a series that begins with 1 is not seen.
     fn begun(self) -> Self {
         for refusals in &self.refusals {
             for reason in RefusalReason::ALL {

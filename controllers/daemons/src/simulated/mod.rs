@@ -99,7 +99,7 @@ impl SimulatedDaemons {
     }
 
     /// Lets a path carry so much and no more; `None` gives it back to physics. The same as
-    /// `PUT /admin/corridors/{id}`, for whoever has the daemons in its own process.
+    /// `PUT /admin/corridors/{id}`, for a caller in the same process.
     pub async fn force_capacity(
         &self,
         corridor_id: &str,

@@ -102,7 +102,7 @@ fn readings_that_alternate_around_floor_and_budget_fall_at_once_and_return_once(
     assert_eq!(changes, 2, "{:?} …", &reasons[..8]);
     let health = look(200, 100.1, 249.9);
     assert_eq!(health.fault.unwrap().0, not_ready::BELOW_FLOOR);
-    assert_eq!(health.look_again, Some(Duration::from_secs(4)), "kept since a second ago");
+    assert_eq!(health.recheck_after, Some(Duration::from_secs(4)), "kept since a second ago");
     assert_eq!(look(205, 100.1, 249.9).fault, None);
 }
 
@@ -154,13 +154,13 @@ fn no_reading_says_nothing_and_a_restart_remembers_from_the_status() {
 }
 
 fn written(gbps: f64, ber: f64) -> CorridorStatus {
-    let common = Common {
+    let base = StatusBase {
         phase: Phase::Ready,
         generation: 1,
         conditions: Vec::new(),
         attestation_expires_at: None,
     };
-    status(Some(&allocation()), Some(&sample(gbps, ber)), common)
+    status(Some(&allocation()), Some(&sample(gbps, ber)), base)
 }
 
 #[test]
@@ -173,9 +173,12 @@ fn readings_inside_their_deadband_are_not_written() {
         (written(125.1, TARGET), Drift::Reading),
         (written(120.0, TARGET * 11.0), Drift::Reading),
         (written(120.0, TARGET / 11.0), Drift::Reading),
-        (written(99.0, TARGET), Drift::Turning),
-        (CorridorStatus { phase: Some(Phase::Degraded), ..written(120.0, TARGET) }, Drift::Turning),
-        (CorridorStatus { floor_gbps: Some(90.0), ..written(120.0, TARGET) }, Drift::Turning),
+        (written(99.0, TARGET), Drift::Transition),
+        (
+            CorridorStatus { phase: Some(Phase::Degraded), ..written(120.0, TARGET) },
+            Drift::Transition,
+        ),
+        (CorridorStatus { floor_gbps: Some(90.0), ..written(120.0, TARGET) }, Drift::Transition),
     ];
     for (row, (next, expected)) in table.into_iter().enumerate() {
         assert_eq!(drift(&object, &next), expected, "row {row}");

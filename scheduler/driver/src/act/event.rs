@@ -126,7 +126,7 @@ pub(crate) fn tampered(alarm: &Alarm) -> EventBody {
         name: &alarm.key.name,
         uid: &alarm.uid,
         is_warning: true,
-        reason: crds::TAMPERING_REASON,
+        reason: own_writes::TAMPERING_REASON,
         message: &format!("{}: {}", alarm.kind, alarm.message),
     }
     .event()

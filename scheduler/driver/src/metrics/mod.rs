@@ -8,8 +8,8 @@ mod make;
 mod objects;
 mod queues;
 
-use crds::Tampering;
 use engine::{Engine, PendingSummary};
+use own_writes::Tampering;
 use prometheus::{Histogram, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry};
 
 use self::attempts::Attempts;

@@ -13,8 +13,8 @@ mod uses;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crds::Tampering;
 use model::ObjectKey;
+use own_writes::Tampering;
 
 pub(crate) use notices::{NO_EFFECT_REASON, Notice};
 pub(crate) use pods::PodGuard;

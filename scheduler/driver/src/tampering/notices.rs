@@ -4,10 +4,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use crds::TAMPERINGS_TOLD_MAX;
 use crds::annotations::EXPECTED_END;
 use jiff::Timestamp;
 use model::{ObjectKey, PodUid};
+use own_writes::TAMPERING_REPORTS_MAX;
 
 use crate::tracker::key;
 use crate::wire::WirePod;
@@ -74,7 +74,7 @@ impl Notices {
             self.unreadable_ends.clear();
         }
         let (said, told) = self.unreadable_ends.entry(uid.clone()).or_default();
-        if *told < TAMPERINGS_TOLD_MAX && (*told == 0 || *said != hasher.finish()) {
+        if *told < TAMPERING_REPORTS_MAX && (*told == 0 || *said != hasher.finish()) {
             (*said, *told) = (hasher.finish(), *told + 1);
             let pod = key(&pod.metadata);
             self.push(Notice { pod, uid: uid.clone(), message: END_UNREADABLE });

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crds::{TAMPERINGS_TOLD_MAX, Tampering};
 use engine::Bind;
 use model::{NodeName, PodUid};
+use own_writes::{TAMPERING_REPORTS_MAX, Tampering};
 
 use super::Alarm;
 use super::grants::{Look, Results};
@@ -113,7 +113,7 @@ impl PodGuard {
             None => return counts,
             Some(Found::WithoutEffect(message)) => {
                 known.reported = known.reported.saturating_add(1);
-                if known.reported > TAMPERINGS_TOLD_MAX {
+                if known.reported > TAMPERING_REPORTS_MAX {
                     return counts;
                 }
                 self.notices.push(Notice { pod: key(&pod.metadata), uid, message });
@@ -124,7 +124,7 @@ impl PodGuard {
         known.reported = known.reported.saturating_add(1);
         let uid = pod.metadata.uid.clone().unwrap_or_default();
         let alarm = Alarm { kind, of: "Pod", key: key(&pod.metadata), uid, message };
-        self.noticed.push((alarm, known.reported <= TAMPERINGS_TOLD_MAX));
+        self.noticed.push((alarm, known.reported <= TAMPERING_REPORTS_MAX));
         counts
     }
 }

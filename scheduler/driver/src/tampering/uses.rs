@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crds::{TAMPERINGS_TOLD_MAX, Tampering};
 use model::{ObjectKind, ObjectRef, ObjectUid};
+use own_writes::{TAMPERING_REPORTS_MAX, Tampering};
 
 use super::Alarm;
 use crate::act::Condition;
@@ -119,7 +119,7 @@ impl UseGuard {
             uid: uid.to_string(),
             message: "who uses it was written by somebody else; it is written anew",
         };
-        self.noticed.push((alarm, written.reported <= TAMPERINGS_TOLD_MAX));
+        self.noticed.push((alarm, written.reported <= TAMPERING_REPORTS_MAX));
         true
     }
 }

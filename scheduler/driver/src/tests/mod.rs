@@ -58,14 +58,14 @@ impl World {
 
     fn corridor(&mut self, object: &Value) -> serde_json::Result<()> {
         let object = serde_json::from_value(object.clone())?;
-        let corridor = translate::corridor(object, &crds::Witness::default(), now());
+        let corridor = translate::corridor(object, &own_writes::OwnWrites::default(), now());
         self.handle(Event::ObjectSeen(corridor));
         Ok(())
     }
 
     fn bundle(&mut self, object: &Value) -> serde_json::Result<()> {
         let object = serde_json::from_value(object.clone())?;
-        let bundle = translate::bundle(object, &crds::Witness::default(), now());
+        let bundle = translate::bundle(object, &own_writes::OwnWrites::default(), now());
         self.handle(Event::ObjectSeen(bundle));
         Ok(())
     }

@@ -3,11 +3,12 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crds::Phase as WirePhase;
 use crds::annotations::ATTESTATION_TICKET;
-use crds::{Phase as WirePhase, Promised, Witness};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use model::{Amount, Instant, NotReady, ObjectKind, ObjectRef, Phase, Reservable};
+use own_writes::{OwnWrites, PlacementStatus};
 use sha2::{Digest as _, Sha256};
 
 use super::{key, labels};
@@ -17,16 +18,17 @@ use crate::wire::{WireBundle, WireBundleSpec, WireCorridor, WireObjectCondition,
 const NOT_READY_BYTES_MAX: usize = 320;
 
 /// What the API server shows is believed as far as the controllers of this process have said it.
-pub(crate) fn corridor(wire: WireCorridor, witness: &Witness, _: Moment) -> Reservable {
+pub(crate) fn corridor(wire: WireCorridor, own_writes: &OwnWrites, _: Moment) -> Reservable {
     let WireCorridor { metadata, spec, status } = wire;
-    let shown = Promised {
+    let shown = PlacementStatus {
         phase: status.phase,
         handle: status.corridor_id,
         floor: status.floor_gbps,
         measured: status.achievable_gbps,
         ticket: ticket(&metadata),
     };
-    let promised = witness.believed(metadata.uid.as_deref().unwrap_or_default(), shown);
+    let promised =
+        own_writes.authentic_placement(metadata.uid.as_deref().unwrap_or_default(), shown);
     Reservable {
         object: ObjectRef { kind: ObjectKind::Corridor, key: key(&metadata) },
         uid: metadata.uid.as_deref().unwrap_or_default().into(),
@@ -48,16 +50,17 @@ pub(crate) fn corridor(wire: WireCorridor, witness: &Witness, _: Moment) -> Rese
     }
 }
 
-pub(crate) fn bundle(wire: WireBundle, witness: &Witness, seen: Moment) -> Reservable {
+pub(crate) fn bundle(wire: WireBundle, own_writes: &OwnWrites, seen: Moment) -> Reservable {
     let WireBundle { metadata, spec, status } = wire;
-    let shown = Promised {
+    let shown = PlacementStatus {
         phase: status.phase,
         handle: status.ffm_handle,
         floor: status.floor_gbs,
         measured: status.achieved_gbs,
         ticket: ticket(&metadata),
     };
-    let promised = witness.believed(metadata.uid.as_deref().unwrap_or_default(), shown);
+    let promised =
+        own_writes.authentic_placement(metadata.uid.as_deref().unwrap_or_default(), shown);
     Reservable {
         object: ObjectRef { kind: ObjectKind::MemoryBundle, key: key(&metadata) },
         uid: metadata.uid.as_deref().unwrap_or_default().into(),
@@ -168,7 +171,7 @@ mod tests {
                 wall_clock: Timestamp::UNIX_EPOCH + after,
                 engine: Instant::START + after,
             };
-            bundle(serde_json::from_value(wire.clone()).unwrap(), &Witness::default(), seen)
+            bundle(serde_json::from_value(wire.clone()).unwrap(), &OwnWrites::default(), seen)
         };
         let (asleep, peak) = (seen_at(0), seen_at(7));
         let at = |hours: u64, floor| {
@@ -190,7 +193,7 @@ mod tests {
             "status": {"phase": "Ready", "achievableGbps": 120.5, "corridorId": "cor-7"},
         });
         let corridor =
-            corridor(serde_json::from_value(wire).unwrap(), &Witness::default(), moment());
+            corridor(serde_json::from_value(wire).unwrap(), &OwnWrites::default(), moment());
         assert_eq!(corridor.object.to_string(), "corridor a/c1");
         assert_eq!(corridor.floor(), Amount::from_whole(100));
         assert_eq!(corridor.measured, Amount::from_milli(120_500));
@@ -202,7 +205,7 @@ mod tests {
     fn a_ticket_is_known_by_its_hash() {
         let mut wire = json!({"metadata": {"namespace": "a", "name": "c"}, "spec": {"minGbps": 1}});
         let hash = |wire: &serde_json::Value| {
-            corridor(serde_json::from_value(wire.clone()).unwrap(), &Witness::default(), moment())
+            corridor(serde_json::from_value(wire.clone()).unwrap(), &OwnWrites::default(), moment())
                 .ticket_hash
         };
         assert_eq!(hash(&wire), None);
@@ -216,13 +219,17 @@ mod tests {
     fn a_corridor_without_status_or_with_a_strange_phase_is_not_ready() {
         let mut wire = json!({"metadata": {"namespace": "a", "name": "c"}, "spec": {"minGbps": 1}});
         assert_eq!(
-            corridor(serde_json::from_value(wire.clone()).unwrap(), &Witness::default(), moment())
-                .phase,
+            corridor(
+                serde_json::from_value(wire.clone()).unwrap(),
+                &OwnWrites::default(),
+                moment()
+            )
+            .phase,
             Phase::Pending
         );
         wire["status"] = json!({"phase": "Sublime"});
         assert_eq!(
-            corridor(serde_json::from_value(wire).unwrap(), &Witness::default(), moment()).phase,
+            corridor(serde_json::from_value(wire).unwrap(), &OwnWrites::default(), moment()).phase,
             Phase::Unknown
         );
     }
@@ -235,7 +242,7 @@ mod tests {
             "status": {"phase": "Ready", "achievedGBs": 51.5, "floorGBs": 40, "ffmHandle": "ffm-1"},
         });
         let own =
-            bundle(serde_json::from_value(wire.clone()).unwrap(), &Witness::default(), moment());
+            bundle(serde_json::from_value(wire.clone()).unwrap(), &OwnWrites::default(), moment());
         assert!(own.exclusive);
         assert_eq!(
             (own.floor(), own.measured),
@@ -244,7 +251,8 @@ mod tests {
         assert_eq!(own.handle.as_deref(), Some("ffm-1"));
         wire["spec"]["shareable"] = json!(true);
         assert!(
-            !bundle(serde_json::from_value(wire).unwrap(), &Witness::default(), moment()).exclusive
+            !bundle(serde_json::from_value(wire).unwrap(), &OwnWrites::default(), moment())
+                .exclusive
         );
     }
 }

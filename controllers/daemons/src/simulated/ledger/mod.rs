@@ -177,7 +177,7 @@ impl Ledger {
             .map(|(_, _, id)| id.as_str())
     }
 
-    /// What is lost because nobody renewed its lease.
+    /// Allocations whose lease has expired.
     pub(super) fn plan_expiry(&self, now: Timestamp) -> Vec<Change> {
         let due = self.expiries.iter().take_while(|(at, _, _)| *at <= now);
         let lost = due.map(|(_, kind, id)| match (kind, self.bundles.get(id)) {

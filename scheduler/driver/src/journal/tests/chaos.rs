@@ -75,10 +75,11 @@ impl Chaos {
             "spec": { "lanes": 4, "lambdaNm": [1550], "minGbps": 100 },
             "status": { "phase": phase, "achievableGbps": achievable, "corridorId": "cor-1" },
         });
-        let witness = crds::Witness::default();
+        let own_writes = own_writes::OwnWrites::default();
         let seen =
             translate::Moment { wall_clock: crate::clock::wall_clock(), engine: Instant::START };
-        let corridor = translate::corridor(serde_json::from_value(object).unwrap(), &witness, seen);
+        let corridor =
+            translate::corridor(serde_json::from_value(object).unwrap(), &own_writes, seen);
         self.handle(Event::ObjectSeen(corridor));
     }
 

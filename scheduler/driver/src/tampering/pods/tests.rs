@@ -105,7 +105,7 @@ fn people_are_told_so_often_and_no_more() {
         guard.sees(&pod("n1", &other), &ProfileNames::default(), now);
     }
     let told = guard.noticed.iter().filter(|(_, is_told)| *is_told).count();
-    assert_eq!((guard.noticed.len(), told), (20, usize::from(TAMPERINGS_TOLD_MAX)));
+    assert_eq!((guard.noticed.len(), told), (20, usize::from(TAMPERING_REPORTS_MAX)));
 }
 
 #[test]
