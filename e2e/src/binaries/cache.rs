@@ -91,7 +91,7 @@ fn base() -> Result<PathBuf> {
     Ok(base.join("corridor"))
 }
 
-/// Whoever holds the lock is the only one who makes it: other partial folders are of processes that died.
+/// Only the holder of the lock makes it: other partial folders are of processes that died.
 fn remove_stale(place: &Path, prefix: &str) -> Result<()> {
     let doing = || format!("looking for stale folders in {}", place.display());
     for entry in fs::read_dir(place).doing(doing())? {
