@@ -32,7 +32,7 @@ pub enum Verb {
 pub enum Fault {
     /// It is not carried out, and answered with this code, of 400 to 599.
     Refuse(u16),
-    /// It is carried out, and nobody hears of it: the connection breaks off instead of an answer.
+    /// It is carried out, but not answered: the connection breaks off instead.
     LoseReply,
     /// It is carried out after this time.
     Delay(Duration),
