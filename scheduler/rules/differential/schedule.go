@@ -59,7 +59,7 @@ func (a *apiServer) bind(action clienttesting.Action) (bool, runtime.Object, err
 	return true, binding, nil
 }
 
-// delete notes the victim and leaves it in place: the attempt is over, and nobody should try again.
+// delete notes the victim and leaves it in place: the attempt is over, and must not be repeated.
 func (a *apiServer) delete(action clienttesting.Action) (bool, runtime.Object, error) {
 	deletion, isDeletion := action.(clienttesting.DeleteAction)
 	if !isDeletion {

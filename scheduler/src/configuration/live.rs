@@ -21,7 +21,7 @@ use super::config_map::{self, ConfigMapName};
 use super::{Configuration, Known};
 use crate::client::WATCH_SECONDS_MAX;
 
-/// Where the settings come from, and who hears of new ones.
+/// The ConfigMap that the settings come from, and the configuration that runs.
 pub struct Live {
     name: ConfigMapName,
     replace_default: bool,
@@ -30,12 +30,12 @@ pub struct Live {
     judged: Option<ConfigMap>,
 }
 
-/// Who acts on new settings.
+/// The parts of the process that act on new settings.
 pub struct Listeners {
     pub engine: Arc<Sender<EngineConfig>>,
     pub controllers: Sender<Settings>,
     pub reloads: Reloads,
-    /// Tells people, while this replica leads.
+    /// Writes Events, while this replica leads.
     pub client: Client,
 }
 

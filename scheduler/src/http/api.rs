@@ -72,8 +72,8 @@ fn failure(code: StatusCode, error: impl Into<String>) -> Response {
     (code, Json(Failure { error: error.into(), leader: None })).into_response()
 }
 
-/// One pace for plain HTTP and HTTPS together, because what is guarded is the loop; and shared fairly by those
-/// who ask, because one user's script must not silence the others.
+/// One pace for plain HTTP and HTTPS together, because what is guarded is the loop; and shared fairly among
+/// users, because one user's script must not silence the others.
 fn at_most(pace: Pace, route: MethodRouter<Status>) -> MethodRouter<Status> {
     let pace = Arc::new(Mutex::new(FairPace::new(pace)));
     // Before the body is read.

@@ -38,7 +38,7 @@ const STALE_LEADER: &str = "stale leader ";
 const REFUSAL_BYTES_MAX: usize = 512;
 
 /// Sends the Binding until its outcome is clear; `inputs` is told when that takes more than one
-/// call. `leader` is who decided it.
+/// call. `leader` is the replica that decided it.
 pub(crate) async fn bind(
     client: Client,
     bind: Bind,

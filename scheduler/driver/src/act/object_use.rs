@@ -1,4 +1,4 @@
-//! Who uses a Corridor or MemoryBundle, written into its status beside what its controller writes.
+//! The users of a Corridor or MemoryBundle, written into its status beside what its controller writes.
 
 use engine::ObjectUsed;
 use http::{Method, Request, header};

@@ -34,7 +34,7 @@ pub struct Election {
 }
 
 impl Election {
-    /// The client must not be the fenced one: who does not lead yet has to write the Lease.
+    /// The client must not be the fenced one: a replica that does not lead yet has to write the Lease.
     pub fn new(client: Client, settings: ElectionSettings) -> Self {
         let tenure = Tenure::following();
         let leases = Leases {

@@ -1,5 +1,5 @@
-//! Who writes the files: a thread of its own, because a folder on a server that is gone answers to no call, for ever.
-//! That costs the files, and neither the ring nor a decision.
+//! The thread that writes the files: calls to a folder on a server that is gone may never return. That costs the files,
+//! and neither the ring nor a decision.
 
 use std::io;
 use std::path::PathBuf;
