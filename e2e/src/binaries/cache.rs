@@ -62,7 +62,7 @@ impl Cached<'_> {
             let problem = format!("{} came out without {}", self.what, missing.join(", "));
             return Err(Error::malformed(format!("making {}", folder.display()), problem));
         }
-        // A folder that lacks a program is of no use to anyone, and would be in the way.
+        // A folder that lacks a program is of no use, and would be in the way.
         if folder.exists() {
             fs::remove_dir_all(folder).doing(format!("removing {}", folder.display()))?;
         }

@@ -41,13 +41,13 @@ pub enum Outcome {
     /// No Pod is bound that should not be, no reservation is lost or stolen, other tenants go on.
     #[serde(rename = "no effect")]
     NoEffect,
-    /// It has an effect, and people are told.
+    /// It has an effect, and is reported.
     #[serde(rename = "detected")]
     Detected,
     /// The API server does not take it, policies or not.
     #[serde(rename = "refused")]
     Refused,
-    /// The object goes, and what it had is released; people are told.
+    /// The object goes, and what it had is released; this is reported.
     #[serde(rename = "object gone")]
     ObjectGone,
     /// A new object under the old name, with which the old one's grants have nothing to do.

@@ -205,7 +205,7 @@ impl World {
         }
     }
 
-    /// That people were told of the tampering that the case names, and of none if it names none.
+    /// That the tampering which the case names was reported, and none if it names none.
     async fn ensure_told(
         &self,
         site: &Site,

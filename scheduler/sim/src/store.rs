@@ -68,7 +68,7 @@ pub(crate) enum Next {
 pub(crate) struct Written {
     pub object: Arc<Stored>,
     /// Of an object that went: what the request made of it, under the last version that it had. Watches
-    /// are told of the state before.
+    /// show the state before.
     pub last: Option<Stored>,
     pub removed: bool,
 }

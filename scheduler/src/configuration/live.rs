@@ -1,5 +1,5 @@
 //! Settings that change while the process runs. A new version holds at once, or is refused and the last good
-//! one stays; either way people are told on the ConfigMap, and by metrics.
+//! one stays; either way an Event on the ConfigMap and metrics report it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -135,7 +135,7 @@ impl Live {
             message: &message,
         };
         if let Err(error) = notice.write(&listeners.client).await {
-            // Another replica leads, and tells it.
+            // Another replica leads, and writes it.
             tracing::debug!(%error, "the Event about the configuration was not written");
         }
         self.judged = Some(map);

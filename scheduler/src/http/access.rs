@@ -185,7 +185,7 @@ impl<V: Clone> Memory<V> {
                 break;
             }
             self.oldest_first.pop_front();
-            // It may have been told anew since.
+            // It may have been stored anew since.
             if self.values.get(&oldest).is_some_and(|(_, until)| *until == end) {
                 self.values.remove(&oldest);
             }

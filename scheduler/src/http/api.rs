@@ -131,7 +131,7 @@ async fn what_if(State(status): State<Status>, pod: Result<Bytes, BytesRejection
     }
 }
 
-/// What the engine was told and what it decided: gzip, JSON lines. It is sent as it is kept, in parts that
+/// The events and decisions of the engine: gzip, JSON lines. It is sent as it is kept, in parts that
 /// are shared: a slow reader takes no memory.
 async fn journal(State(status): State<Status>) -> Response {
     let parts = match status.journal.read().await {

@@ -58,7 +58,7 @@ pub(crate) fn is_newly_oversubscribed(before: &[Condition], now: &[Condition]) -
     is(now) && !is(before)
 }
 
-/// What people are told then, on the object.
+/// The Event on the object then.
 pub(crate) fn oversubscribed(used: &ObjectUsed) -> Notice<'_> {
     Notice {
         api_version: crds::API_VERSION,

@@ -163,7 +163,7 @@ struct Leases {
     api: Api<Lease>,
     name: String,
     call_timeout: Duration,
-    /// So that an outage is told once, not at every attempt.
+    /// So that an outage is logged once, not at every attempt.
     failing: bool,
 }
 
