@@ -1,4 +1,4 @@
-//! How fast it is, and beside whom.
+//! Performance, beside kube-scheduler.
 //!
 //! - [`workload`]: clusters and Pods as data, in the sizes of scheduler_perf's cases.
 //! - [`memory`]: the engine with a workload and nothing else.

@@ -12,7 +12,7 @@ pub struct Machine {
     pub cores: usize,
     pub memory_gib: u64,
     pub kernel: String,
-    /// The first word of `/proc/loadavg` at the start: who else was there.
+    /// The first word of `/proc/loadavg` at the start: the load of other processes.
     pub load_before: String,
     pub date: String,
 }

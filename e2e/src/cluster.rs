@@ -1,4 +1,4 @@
-//! What a scenario needs of a cluster, whoever serves its API.
+//! What a scenario needs of a cluster, whichever server serves its API.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

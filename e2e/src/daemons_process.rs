@@ -111,7 +111,7 @@ impl DaemonsProcess {
         self.call(Method::GET, "/v1/devices", &Value::Null, &[]).await
     }
 
-    /// Allocates a path as somebody else would: for another owner than this cluster's.
+    /// Allocates a path as another client would: for another owner than this cluster's.
     pub async fn allocate_for(&self, owner: &str, key: &str) -> Result<Value> {
         let wish = json!({ "owner": owner, "lanes": 1, "lambda_nm": [1310], "min_gbps": 1 });
         self.call(Method::POST, "/v1/corridors", &wish, &[("Idempotency-Key", key)]).await

@@ -29,7 +29,7 @@ pub enum Error {
     #[error("waited {seconds} s for {awaited}, in vain: {seen}")]
     TimedOut { awaited: String, seconds: u64, seen: String },
 
-    /// Of a proxy on purpose: the call was carried out, and nobody hears of it.
+    /// Of a proxy on purpose: the call was carried out, and its answer is dropped.
     #[error("the reply was lost on purpose")]
     ReplyLost,
 

@@ -75,12 +75,12 @@ impl TestAuthority {
         })
     }
 
-    /// Its own certificate, for those who trust it.
+    /// Its own certificate, for clients to trust.
     pub fn pem(&self) -> String {
         self.issuer.pem()
     }
 
-    /// A client that trusts this authority and nobody else.
+    /// A client that trusts this authority and no other.
     pub fn client(&self, address: SocketAddr) -> Result<HttpsClient> {
         let failed = |problem| Error::malformed("making an HTTPS client", problem);
         let roots = self.roots().map_err(failed)?;
@@ -88,7 +88,7 @@ impl TestAuthority {
         Ok(HttpsClient { address, config: Arc::new(config) })
     }
 
-    /// A server that talks to those for whom this authority vouches, and to nobody else.
+    /// A server that accepts only clients with a certificate of this authority.
     pub fn mutual_server(&self) -> Result<ServerConfig> {
         let doing = "making a server with mutual TLS";
         let failed = |problem: &dyn std::fmt::Display| Error::malformed(doing, problem);

@@ -274,8 +274,8 @@ fn total(writes: &BTreeMap<String, u64>) -> u64 {
     writes.iter().filter(|(name, _)| !is_of_leases(name)).map(|(_, count)| count).sum()
 }
 
-/// Writes that the API server has answered so far, by verb and resource. Nobody but the scheduler
-/// writes while it is looked at, and the API server itself, whose Leases do not count either.
+/// Writes that the API server has answered so far, by verb and resource. While they are counted, only the
+/// scheduler writes, and the API server itself, whose Leases do not count either.
 async fn writes(client: &Client) -> Result<BTreeMap<String, u64>> {
     let doing = "reading the API server's metrics";
     let request = Request::get("/metrics")

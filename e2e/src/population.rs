@@ -117,7 +117,7 @@ pub fn node(number: usize) -> Value {
     })
 }
 
-/// One of a Deployment, for kube-scheduler unless somebody changes that.
+/// One of a Deployment, for kube-scheduler unless the caller changes that.
 pub fn pod(number: usize) -> Value {
     let app = format!("service-{}", number / REPLICAS);
     let hash = format!("{:010x}", (number / REPLICAS) * 104_729);

@@ -1,7 +1,7 @@
 //! A proxy between the scheduler and one of its servers, so that a test sees and can stop every call.
 //!
-//! Towards the scheduler it speaks plain HTTP on loopback; towards the server it is whoever the given
-//! client is: the API server sees the scheduler's own token. A [`Gate`] decides when a call is passed on
+//! Towards the scheduler it speaks plain HTTP on loopback; towards the server it has the identity of the
+//! given client: the API server sees the scheduler's own token. A [`Gate`] decides when a call is passed on
 //! and when its answer is passed back, and may let either wait for ever. Watches pass through as they
 //! come.
 
@@ -70,7 +70,7 @@ pub struct Answer {
     pub body: Bytes,
 }
 
-/// What the server makes of a call, once somebody waits for it.
+/// What the server makes of a call, once it is awaited.
 pub type CarryOut = BoxFuture<'static, Result<Answer>>;
 
 /// Stands in the way of calls and answers. Long polls are not brought before it.
@@ -93,8 +93,8 @@ pub trait Gate: Send + Sync {
     /// The call is passed on when `carry_out` is awaited, and the answer passed back when this ends.
     fn pass(self: Arc<Self>, call: Arc<Call>, carry_out: CarryOut) -> CarryOut;
 
-    /// The server has carried a call out. Heard of also when the scheduler died meanwhile, and nobody
-    /// waits for the answer any more.
+    /// The server has carried a call out. Called also when the scheduler died meanwhile and does not
+    /// wait for the answer any more.
     fn carried_out(&self, _call: &Call, _answer: &Answer) {}
 }
 
@@ -148,7 +148,7 @@ impl Proxy {
         })
     }
 
-    /// A kubeconfig for whoever shall call through this proxy, in `folder`.
+    /// A kubeconfig for clients of this proxy, in `folder`.
     pub fn write_kubeconfig(&self, folder: &Path) -> Result<PathBuf> {
         let path = folder.join("proxied.kubeconfig");
         let text = json!({
@@ -231,7 +231,7 @@ async fn serve_connection(stream: TcpStream, passage: Arc<Passage>) {
             passage.pass(request).await.ok_or(Error::ReplyLost)
         }
     });
-    // The scheduler ended, or was ended: nobody is left to be told.
+    // An error means that the scheduler ended, or was ended: there is no client to report it to.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 

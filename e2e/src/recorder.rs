@@ -172,7 +172,7 @@ async fn record(
             }
             Err(problem) => {
                 recorded.lock().unwrap_or_else(PoisonError::into_inner).problem = Some(problem);
-                // Nobody waits any more when the recorder is gone.
+                // The receiver is dropped with the recorder.
                 let _ = tell.send(());
                 return;
             }
@@ -191,7 +191,7 @@ async fn relist(
     let versions = list.items.into_iter().map(|pod| PodVersion::new(pod, false));
     let versions = versions.collect::<Result<Vec<_>>>()?;
     recorded.lock().unwrap_or_else(PoisonError::into_inner).versions.extend(versions);
-    // Nobody waits any more when the recorder is gone.
+    // The receiver is dropped with the recorder.
     let _ = tell.send(());
     Ok(())
 }
@@ -219,7 +219,7 @@ async fn record_one_watch(
         let version = PodVersion::new(pod, deleted)?;
         *from = version.resource_version.to_string();
         recorded.lock().unwrap_or_else(PoisonError::into_inner).versions.push(version);
-        // Nobody waits any more when the recorder is gone.
+        // The receiver is dropped with the recorder.
         let _ = tell.send(());
     }
     Ok(())

@@ -34,7 +34,7 @@ const READ_TIME_MAX: Duration = Duration::from_secs(30);
 pub struct SchedulerProcess {
     process: Supervised,
     url: String,
-    /// Nobody wants to read its log: it was killed on purpose, one of many.
+    /// Its log is not worth showing: it was killed on purpose, one of many.
     is_quiet: bool,
 }
 

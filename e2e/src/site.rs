@@ -36,7 +36,7 @@ pub struct SiteOptions {
     pub corridor_args: Value,
     /// Whether the scheduler reaches the daemons only through a [`Meddler`].
     pub meddled: bool,
-    /// Whether somebody tampers with what is the scheduler's own. Else its log must not say so.
+    /// Whether the scenario tampers with what only the scheduler writes. Else its log must not say so.
     pub tampered: bool,
 }
 
@@ -188,7 +188,7 @@ impl Site {
 }
 
 impl Site {
-    /// A scheduler that tells of tampering where there was none would soon be heeded by nobody.
+    /// Reports of tampering where there was none would soon be ignored.
     fn ensure_no_wolf(&self) {
         let log = self.scheduler.log();
         let wolf = log.lines().find(|line| line.contains("\"message\":\"tampering"));

@@ -9,7 +9,7 @@
 # The server is only ever signalled before it is waited for, so its number cannot belong to another
 # process by then.
 
-# A signal, or an answer nobody reads any more, must lead to the clean-up and not past it. Handlers,
+# A signal, or output without a reader, must lead to the clean-up and not past it. Handlers,
 # because the server would inherit '' (ignore).
 trap : HUP INT TERM PIPE
 

@@ -192,9 +192,9 @@ impl Drop for Supervised {
 fn notice_end(mut held_by_server: ChildStderr) -> watch::Receiver<bool> {
     let (tell, ended) = watch::channel(false);
     thread::spawn(move || {
-        // Whatever ends the reading, there is nobody left to hold the other end.
+        // Whatever ends the reading, no process holds the other end any more.
         let _ = held_by_server.read_to_end(&mut Vec::new());
-        // Nobody listens any more when the fixture is gone.
+        // The receiver is dropped with the fixture.
         let _ = tell.send(true);
     });
     ended

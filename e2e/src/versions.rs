@@ -104,7 +104,7 @@ impl Versions {
         self.lock().histories.get(key).cloned().unwrap_or_default()
     }
 
-    /// Forgets an object that nobody will ask for any more.
+    /// Forgets an object that is not asked for any more.
     pub fn forget(&self, key: &Key) {
         self.lock().histories.remove(key);
     }
@@ -200,7 +200,7 @@ async fn record(
         if let Err(problem) = record_one_watch(&api, &plural, &mut from, &recorded, &tell).await {
             let mut recorded = recorded.lock().unwrap_or_else(PoisonError::into_inner);
             recorded.problem = Some(problem.to_string());
-            // Nobody waits any more when the recorder is gone.
+            // The receiver is dropped with the recorder.
             let _ = tell.send(());
             return;
         }
@@ -229,7 +229,7 @@ async fn record_one_watch(
             WatchEvent::Error(status) => return Err(Error::malformed(doing(), status)),
         };
         *from = add(recorded, plural, &object, deleted)?.to_string();
-        // Nobody waits any more when the recorder is gone.
+        // The receiver is dropped with the recorder.
         let _ = tell.send(());
     }
     Ok(())

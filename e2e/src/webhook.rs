@@ -89,7 +89,7 @@ impl Webhook {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// Nobody listens there any more: the API server is refused the connection.
+    /// The port is closed: the API server is refused the connection.
     pub fn die(&self) {
         self.serving.abort();
     }

@@ -227,7 +227,7 @@ async fn expressions_have_no_type_warnings() {
     .await;
 }
 
-/// A Pod that another scheduler places is created, and whoever did it reads that its references mean nothing.
+/// A Pod for another scheduler is created, with a warning that its references have no effect.
 #[tokio::test]
 async fn a_reference_for_another_scheduler_is_warned_about() {
     run(async |plane, _| {

@@ -77,7 +77,7 @@ async fn completed_pods_are_neither_listed_nor_kept_and_hold_nothing() {
     whole.create(cluster.admin(), TEAM, "fourth").await.unwrap();
     cluster.until_pod(TEAM, "fourth", "bound", |pod| pod.node().is_some()).await.unwrap();
 
-    // Whoever follows lists the same, and knows that the Corridor is taken by one that runs.
+    // The next scheduler lists the same, and knows that the Corridor is taken by a Pod that runs.
     assert_eq!(scheduler.terminate().await.unwrap(), 0);
     let _next = SchedulerProcess::start(plane.scheduler_kubeconfig(), &flags).await.unwrap();
     whole.create(cluster.admin(), TEAM, "fifth").await.unwrap();

@@ -1,4 +1,4 @@
-//! Whoever kills the scheduler in the middle of a call cannot tell that afterwards: the same end, the
+//! A scheduler that is killed in the middle of a call leaves no trace of it: the same end, the
 //! same writes, the same allocations, and none left. Here in every mode of each kind of call; every
 //! call of a life is the tool `crash-points`, random ones are `crash-loop`.
 

@@ -2,7 +2,7 @@
 //!
 //! Once with the policies of `config/admission/`, where it is the API server that refuses; and once
 //! without, with the whole site at work: daemons, controllers, scheduler. There every case must be
-//! without effect while the process lives, and without effect or told after it was killed and started
+//! without effect while the process lives, and without effect or reported after it was killed and started
 //! anew.
 //!
 //! Longer runs than CI's, by environment variable:

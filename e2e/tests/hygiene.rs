@@ -33,8 +33,8 @@ struct Held {
 
 impl Holder {
     fn start() -> Self {
-        // Whoever runs tests in the background of a shell without job control hands down an ignored
-        // SIGINT, and a process that ignores it cannot be interrupted.
+        // Tests in the background of a shell without job control inherit an ignored SIGINT, and a
+        // process that ignores it cannot be interrupted.
         let mut process = Command::new("env")
             .args(["--default-signal=INT", env!("CARGO_BIN_EXE_control-plane")])
             .stdin(Stdio::piped())

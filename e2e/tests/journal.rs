@@ -63,7 +63,7 @@ async fn meddle(cluster: &Cluster, corridor: &Corridor, random: &mut Random) -> 
     let now = until_pods(&pods, "a look", PATIENCE, |_: &Seen<Pod>| true).await?;
     for pod in now.values() {
         let name = pod.metadata.name.clone().unwrap_or_default();
-        // The bound ones end, some of those who wait are given up, some are edited.
+        // Bound Pods end, some waiting Pods are deleted, some are edited.
         if random.chance(if pod.node().is_some() { 40 } else { 8 }) {
             delete_pod(admin, TEAM, &name).await?;
         } else if random.chance(6) {

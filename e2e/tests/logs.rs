@@ -41,8 +41,8 @@ impl Drop for Running {
     }
 }
 
-/// The smallest thing that starts and says so. It ends when its terminal is gone, also where whoever runs the tests ignores
-/// that signal, as `nohup` does.
+/// The smallest thing that starts and says so. It ends when its terminal is gone, also where the tests inherit that
+/// signal as ignored, as from `nohup`.
 fn daemons(binary: &Path, state: &Path) -> String {
     let (binary, state) = (binary.display(), state.display());
     let ends_with_terminal = "env --default-signal=HUP";

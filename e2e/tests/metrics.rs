@@ -66,7 +66,7 @@ fn compare(name: &str, ours: &Family, kubes: &Family) {
     }
 }
 
-/// And no key comes twice: whoever reads it would lose one of them.
+/// And no key comes twice: a parser would lose one of the values.
 fn ensure_log_is_json(log: &str) {
     assert!(log.contains("\"held\""), "{log}");
     for line in log.lines() {
@@ -75,7 +75,7 @@ fn ensure_log_is_json(log: &str) {
     }
 }
 
-/// Who waits for what is counted every few seconds.
+/// Waiting Pods are counted by what they wait for every few seconds.
 async fn until_counted(scheduler: &SchedulerProcess) -> Result<String> {
     for _ in 0..300 {
         let scraped = scheduler.metrics().await?;

@@ -1,5 +1,5 @@
 //! What the NetworkPolicy of `config/deploy` lets through, by the rules of NetworkPolicies: on each kind of cluster the
-//! scheduler must reach whoever answers names there, and the API server where it really listens. There is no network
+//! scheduler must reach the DNS servers there, and the API server where it really listens. There is no network
 //! plugin to try it on; the rules are few.
 
 #![allow(

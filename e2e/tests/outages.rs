@@ -1,5 +1,5 @@
 //! The API server is away for a while, a CRD is deleted and installed again, answers are lost: what comes afterwards is
-//! as it always is, and nobody cries wolf.
+//! as it always is, and no tampering is reported.
 
 #![allow(
     clippy::unwrap_used,
@@ -158,7 +158,7 @@ async fn lost_answers_are_no_tampering_and_a_forgery_among_them_is() {
     let log = scheduler.log();
     let told: Vec<_> = log.lines().filter(|line| line.contains("tampering")).collect();
     assert!(alarms < 1.0, "{told:#?}");
-    // Meanwhile somebody does write what is ours.
+    // Meanwhile another account does write what only the scheduler writes.
     let forged =
         json!({ "status": { "achievableGbps": 9999.0, "phase": "Ready", "floorGbps": 9999.0 } });
     let corridors = CustomKind::Corridor.objects_in(cluster.admin(), TEAM);

@@ -78,7 +78,7 @@ const NEEDED: &[Row] = &[
     (Named("corridor-backend-attestd"), "coordination.k8s.io", "leases", &["patch"]),
 ];
 
-/// What Kubernetes lets everyone do who has a token: ask about themselves.
+/// What Kubernetes allows every authenticated user: questions about itself.
 const EVERYONES: &[Row] = &[
     (Everywhere, "authentication.k8s.io", "selfsubjectreviews", &["create"]),
     (Everywhere, "authorization.k8s.io", "selfsubjectaccessreviews", &["create"]),
@@ -166,7 +166,7 @@ fn allowed(rules: &[ResourceRule], served: &BTreeSet<(String, String)>) -> BTree
     rights
 }
 
-/// Rights on what nobody serves, and verbs beyond reading and writing, such as `impersonate`.
+/// Rights on resources that are not served, and verbs beyond reading and writing, such as `impersonate`.
 fn strange(rules: &[ResourceRule], served: &BTreeSet<(String, String)>) -> Vec<String> {
     let is_strange = |rule: &&ResourceRule| {
         let groups = rule.api_groups.as_deref().unwrap_or_default();
@@ -265,7 +265,7 @@ async fn reviews_are_not_merely_a_theory(client: &Client) {
     let secrets: Api<Secret> = Api::all(client.clone());
     assert_forbidden(secrets.list(&ListParams::default()).await);
 
-    // A leader takes the Lease and renews it; nobody deletes it, and others' Leases are theirs.
+    // The leader takes the Lease and renews it; it may not delete it, nor renew Leases of others.
     let leases: Api<Lease> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
     let params = PostParams::default();
     for (name, is_ours) in [(LEADER_LEASE, true), ("somebody-elses", false)] {

@@ -1,4 +1,4 @@
-//! Who we are to the API server.
+//! The account of this process at the API server.
 
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use kube::api::PostParams;

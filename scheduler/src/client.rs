@@ -80,7 +80,7 @@ pub fn fenced(config: &Config, fence: &Fence) -> Result<Client, ClientError> {
 }
 
 /// For what the scheduler itself writes, a thousand times a second: nothing stands between a call and its connection but
-/// the fence and who we are. Each of its calls has a time-out of its own.
+/// the fence and the credentials. Each of its calls has a time-out of its own.
 pub fn writing(config: &Config, fence: &Fence) -> Result<Client, ClientError> {
     if config.auth_info.exec.is_some() {
         // Certificates that a program hands out end some time, and kube knows when.

@@ -60,7 +60,7 @@ impl OwnThread {
         let thread = thread::Builder::new().name(self.name.to_owned());
         let thread = thread.spawn(move || {
             let output = runtime.block_on(work);
-            // What is left of its tasks ends before their end is told.
+            // What is left of its tasks ends before their end is reported.
             runtime.shutdown_background();
             // Where the work is not awaited any more, neither is its outcome.
             let _ = ended.send(output);

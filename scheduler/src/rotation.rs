@@ -38,7 +38,7 @@ impl<const N: usize> Files<N> {
         Self { paths, seen: None }
     }
 
-    /// What they hold, if that is not what the last look found. A failure is told once, too.
+    /// What they hold, if that is not what the last look found. A failure is returned once, too.
     pub fn look(&mut self) -> Option<Result<Contents<N>, FileError>> {
         let found = self.read();
         let fingerprint = fingerprint(&found);

@@ -195,7 +195,7 @@ async fn drive(
 /// A folder that does not answer within this time costs files of the journal, and not the start.
 const FOLDER_PATIENCE: Duration = Duration::from_secs(5);
 
-/// A folder that cannot be made is told at the start, and not when a journal is to be saved.
+/// A folder that cannot be made is an error at the start, and not when a journal is to be saved.
 async fn with_journal_folder(driver: Driver, folder: Option<&Path>) -> Result<Driver, RunError> {
     let Some(path) = folder.map(Path::to_owned) else { return Ok(driver) };
     let to_make = path.clone();
@@ -240,7 +240,7 @@ async fn as_candidate(
     };
     // Without an election, or where it has ended, this is not heard.
     if let (Ok(()), Some(election)) = (leave.send(how), election) {
-        // It has nothing to tell.
+        // It returns nothing of interest.
         let _ = election.await;
     }
     outcome.unwrap_or_else(|panic| resume_unwind(panic))

@@ -10,7 +10,7 @@ const FUNCTION_LINES_MAX: usize = 70;
 /// Names that say nothing about what is inside.
 const BANNED_NAMES: [&str; 5] = ["utils", "util", "common", "helpers", "manager"];
 
-/// Who may import whom. What is not listed imports nothing of ours.
+/// Which crate may import which. A crate that is not listed imports nothing of ours.
 const MAY_IMPORT: [(&str, &[&str]); 8] = [
     ("benches", &["e2e", "engine", "model", "rules"]),
     ("engine", &["model", "rules"]),

@@ -35,7 +35,7 @@ pub struct Arena {
     pods: HashMap<PodUid, Pod>,
     to_come: Vec<Pod>,
     corridors: Vec<Reservable>,
-    /// Who was bound last.
+    /// The Pod that was bound last.
     holder: Option<PodUid>,
     measured: usize,
     longest_event: Duration,

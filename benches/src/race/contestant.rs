@@ -1,4 +1,4 @@
-//! Who takes part, and how each is run.
+//! The schedulers and clients that are compared, and how each is run.
 
 use std::env;
 use std::path::Path;

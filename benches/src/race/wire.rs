@@ -17,7 +17,7 @@ use hyper_util::rt::TokioExecutor;
 use kube::client::ConfigExt as _;
 use serde_json::Value;
 
-/// A connection pool to the API server, and who we are to it.
+/// A connection pool to the API server, and the credentials for it.
 #[derive(Debug)]
 pub struct Wire {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,

@@ -11,7 +11,7 @@ use clap::Parser;
 use e2e::crash::endurance::endure;
 use e2e::crash::world::World;
 
-/// Nobody reads more.
+/// Problems to print: a longer list does not help to find the cause.
 const SHOWN_MAX: usize = 50;
 
 #[derive(Parser)]

@@ -51,7 +51,7 @@ async fn main() -> ExitCode {
 fn report(figures: &Figures) -> ExitCode {
     let text = figures.differing.iter().map(|case| format!("{case}\n"));
     let text: String = text.chain([figures.to_string()]).collect();
-    // Nobody to read it is no reason to fail.
+    // A closed standard output is no reason to fail.
     let _ = io::stdout().write_all(text.as_bytes());
     if figures.differing.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -62,7 +62,7 @@ impl Cached<'_> {
             let problem = format!("{} came out without {}", self.what, missing.join(", "));
             return Err(Error::malformed(format!("making {}", folder.display()), problem));
         }
-        // A folder that lacks a program is of no use to anyone, and would be in the way.
+        // A folder that lacks a program is of no use, and would be in the way.
         if folder.exists() {
             fs::remove_dir_all(folder).doing(format!("removing {}", folder.display()))?;
         }
@@ -91,7 +91,7 @@ fn base() -> Result<PathBuf> {
     Ok(base.join("corridor"))
 }
 
-/// Whoever holds the lock is the only one who makes it: other partial folders are of processes that died.
+/// Only the holder of the lock makes it: other partial folders are of processes that died.
 fn remove_stale(place: &Path, prefix: &str) -> Result<()> {
     let doing = || format!("looking for stale folders in {}", place.display());
     for entry in fs::read_dir(place).doing(doing())? {

@@ -16,7 +16,7 @@ const BUILD_TIME_MAX: Duration = Duration::from_mins(30);
 const MODULE: GoModule = GoModule::at(concat!(env!("CARGO_MANIFEST_DIR"), "/helm"), BUILD_TIME_MAX);
 const PROGRAM: &str = "helm";
 
-/// A helm that knows nothing of whoever runs the tests.
+/// A helm without the settings of the user that runs the tests.
 #[derive(Debug, Clone)]
 pub struct Helm {
     program: PathBuf,

@@ -140,7 +140,7 @@ fn build(release: Release, kubernetes: &str, folder: &Path) -> Result<()> {
 
 /// Straight to standard error: the test harness hides what `eprintln!` writes until a test fails.
 pub fn say(line: &str) {
-    // Nobody to read it is no reason to fail.
+    // A closed standard error is no reason to fail.
     let _ = writeln!(io::stderr(), "[e2e] {line}");
 }
 

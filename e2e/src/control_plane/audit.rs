@@ -40,7 +40,7 @@ pub struct AuditWrite {
     pub code: u16,
 }
 
-/// Who the scheduler is to the API server.
+/// The scheduler's user at the API server.
 const SCHEDULER: &str = "system:serviceaccount:corridor-system:corridor-operator";
 
 impl AuditLog {

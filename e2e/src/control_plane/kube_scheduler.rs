@@ -109,7 +109,7 @@ impl ControlPlane {
         let mut server = Supervised::prepare(PROGRAM, &program, |folder| {
             let own = [
                 flag("--config", folder.join(CONFIGURATION)),
-                // 0: nobody asks it anything.
+                // 0: it does not serve.
                 flag("--secure-port", port.unwrap_or_default().to_string()),
                 flag("--bind-address", "127.0.0.1"),
                 flag("--cert-dir", folder.join("certificates")),

@@ -127,7 +127,7 @@ impl ControlPlane {
         let output = Command::new(self.binaries.path("kubectl"))
             .args(arguments)
             .env("KUBECONFIG", &self.admin_kubeconfig)
-            // Not the preferences of whoever runs the tests.
+            // Not the preferences of the user that runs the tests.
             .env("HOME", self.api_server.folder())
             .env("KUBERC", "off")
             // And no caches: a kubectl that outlives a killed test process for a moment would make

@@ -210,7 +210,7 @@ fn api_server_flags(folder: &Path, port: u16, etcd_url: &str) -> Vec<OsString> {
         // Without kubelets and kube-controller-manager, Nodes would stay tainted, and Pods be
         // refused for the lack of a default ServiceAccount.
         flag("--disable-admission-plugins", "TaintNodesByCondition,ServiceAccount"),
-        // Nobody reaches this server through the Service `kubernetes`.
+        // No client reaches this server through the Service `kubernetes`.
         flag("--endpoint-reconciler-type", "none"),
     ]
 }
@@ -254,7 +254,7 @@ pub(crate) async fn until_ready(
     Ok(())
 }
 
-/// Free at this moment. Whoever uses it must be ready to find it taken.
+/// Free at this moment. The caller must be ready to find it taken.
 pub fn free_port() -> Result<u16> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|listener| listener.local_addr())

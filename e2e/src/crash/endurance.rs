@@ -97,7 +97,7 @@ async fn kill_again_and_again(
             report.struck += 1;
         }
         world.kill_scheduler().await?;
-        // Nobody is struck when the next process starts.
+        // No strike is left when the next process starts.
         world.gate.close(EVERYBODY);
         report.kills += 1;
         world.start_scheduler().await?;

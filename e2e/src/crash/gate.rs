@@ -59,8 +59,8 @@ impl CrashGate {
         self.lock().stories.insert(namespace.to_owned(), progress);
     }
 
-    /// The process is to die in the step after `others` from now on, whosever it is. Then everybody is
-    /// struck.
+    /// The process is to die in the step after `others` from now on, of whichever story. Then all stories
+    /// are struck.
     pub fn strike_any(&self, others: usize, mode: Mode) {
         let mut state = self.lock();
         state.stories.insert(EVERYBODY.to_owned(), Progress::default());
@@ -157,7 +157,7 @@ impl CrashGate {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whose call it is. Waits a moment for an object that nobody has introduced yet.
+    /// Whose call it is. Waits a moment for an object that is not introduced yet.
     async fn attribute(&self, call: &Call) -> (String, Option<String>) {
         let mut changed = self.changed.subscribe();
         let look = || {
@@ -176,7 +176,7 @@ impl CrashGate {
                 }
             }
         };
-        // An allocation of a story that is over, or somebody else's.
+        // An allocation of a story that is over, or of another owner.
         timeout(INTRODUCTION_TIME_MAX, waiting).await.unwrap_or((EVERYBODY.to_owned(), None))
     }
 
@@ -216,7 +216,7 @@ impl CrashGate {
 
 impl State {
     fn is_frozen(&self, namespace: &str) -> bool {
-        // Who crashes in a step of everybody takes everybody along.
+        // A crash in a step of no story in particular stops all stories.
         [EVERYBODY, namespace].iter().any(|it| self.stories.get(*it).is_some_and(|it| it.is_frozen))
     }
 
@@ -258,7 +258,7 @@ enum Entry {
 
 struct Strike {
     mode: Mode,
-    /// A namespace, or everybody.
+    /// A namespace, or [`EVERYBODY`].
     whom: String,
 }
 

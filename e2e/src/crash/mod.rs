@@ -1,4 +1,4 @@
-//! The scheduler is killed at an awaited step of its choice, and nobody may be able to tell afterwards.
+//! The scheduler is killed at an awaited step of its choice, and nothing may show it afterwards.
 //!
 //! - [`steps`]: what counts as a step, and whose it is.
 //! - [`gate`]: stops a life story at its crash point.

@@ -91,7 +91,7 @@ impl Calm {
         points(&self.steps)
     }
 
-    /// The same for the steps of everybody.
+    /// The same for the steps of no story in particular.
     pub fn crash_points_of_everybody(&self) -> Vec<CrashPoint> {
         points(&self.steps_of_everybody)
     }

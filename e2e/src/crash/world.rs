@@ -39,7 +39,7 @@ impl World {
     }
 
     /// Starts the scheduler and waits until it is ready; or until it has come to the crash point that
-    /// is planned for a step of everybody.
+    /// is planned for a step of no story in particular.
     pub async fn start_scheduler(&self) -> Result<()> {
         let everybody = [EVERYBODY.to_owned()];
         let starting = self.stage.start_scheduler();

@@ -55,7 +55,7 @@ impl GeneratedCluster {
         Self { nodes, namespaces: namespaces(random), others: others(random, rules), placed }
     }
 
-    /// Everything, for whoever wants to find out why a case differs.
+    /// Everything, to find out why a case differs.
     pub fn to_json(&self) -> Value {
         let pods = self.placed.iter().map(|pod| {
             json!({"object": pod.object, "status": pod.status, "terminating": pod.is_terminating})

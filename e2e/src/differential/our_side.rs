@@ -83,7 +83,7 @@ impl OurSide {
                     let read = serde_json::from_value(answer.clone()).doing(doing())?;
                     return Ok((answer, read));
                 }
-                // Nobody else asks as much as we do.
+                // The rate limit is meant for clients with fewer questions than this one.
                 (StatusCode::TOO_MANY_REQUESTS, _) if Instant::now() < deadline => {
                     sleep(LOOK_EVERY).await;
                 }

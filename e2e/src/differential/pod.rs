@@ -82,7 +82,7 @@ pub(super) fn incoming(random: &mut Random, rules: &Rules) -> Value {
     pod
 }
 
-/// A Pod that runs somewhere already; whoever uses it says where.
+/// A Pod that runs somewhere already; the caller says where.
 pub(super) fn placed(random: &mut Random, rules: &Rules, sociable_percent: usize) -> Value {
     let taste = Taste::of_placed(random, rules, sociable_percent);
     let namespace = random.pick(&["team-a", "team-a", "team-a", "team-b", "team-b", NAMESPACES[2]]);

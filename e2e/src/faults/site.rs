@@ -92,7 +92,7 @@ impl FaultSite {
     }
 
     /// An API server that is killed takes the last lines of its audit log with it: the record of versions
-    /// alone has to show that nobody was bound twice.
+    /// alone has to show that no Pod was bound twice.
     #[must_use]
     pub fn without_whole_audit(mut self) -> Self {
         self.has_whole_audit = false;

@@ -38,16 +38,16 @@ pub struct Case {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum Outcome {
-    /// Nobody is bound who should not be, nothing reserved is lost or stolen, others go on.
+    /// No Pod is bound that should not be, no reservation is lost or stolen, other tenants go on.
     #[serde(rename = "no effect")]
     NoEffect,
-    /// It has an effect, and people are told.
+    /// It has an effect, and is reported.
     #[serde(rename = "detected")]
     Detected,
     /// The API server does not take it, policies or not.
     #[serde(rename = "refused")]
     Refused,
-    /// The object goes, and what it had is released; people are told.
+    /// The object goes, and what it had is released; this is reported.
     #[serde(rename = "object gone")]
     ObjectGone,
     /// A new object under the old name, with which the old one's grants have nothing to do.
@@ -63,7 +63,7 @@ pub enum Outcome {
 pub struct Step {
     pub does: Verb,
     pub to: String,
-    /// In the namespace of somebody else.
+    /// In the namespace of another tenant.
     #[serde(default)]
     pub guest: bool,
     #[serde(default)]

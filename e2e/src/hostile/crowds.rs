@@ -16,7 +16,7 @@ use crate::site::Site;
 
 /// Enough to keep the API server busy, not so many that others wait for it.
 const CREATING_AT_ONCE: usize = 24;
-/// A Pod of somebody else is bound within this time while a crowd is there. Binding takes milliseconds;
+/// A Pod of another tenant is bound within this time while a crowd is there. Binding takes milliseconds;
 /// the rest is room for a machine that is busy with the crowd itself.
 const PROMPT: Duration = Duration::from_secs(10);
 const FLAPS: u32 = 50;
@@ -24,7 +24,7 @@ const FORGERIES: usize = 5;
 /// A daemon that lies is listened to for so long.
 const LISTENING: Duration = Duration::from_millis(500);
 
-/// An object of somebody who has nothing to do with the crowd.
+/// An object of a tenant that has nothing to do with the crowd.
 async fn bystander(site: &Site, namespace: &str) -> Result<Custom> {
     site.cluster.ensure_namespace(namespace).await?;
     let object = site.create(CustomKind::Corridor, namespace, "own", corridor(100)).await?;
@@ -119,8 +119,8 @@ pub async fn of_changes(site: &Site) -> Result<()> {
     Ok(())
 }
 
-/// Somebody says in the scheduler's place that nobody uses an object any more, while it waits for just
-/// that to be released: it is released when its user is gone, and not before.
+/// A forged status says that an object has no users any more, while the object waits for just that to be
+/// released: it is released when its user is gone, and not before.
 pub async fn of_an_early_release(site: &Site) -> Result<()> {
     let object = bystander(site, "in-a-hurry").await?;
     let most = PodTemplate::small().refer(&object, Some("60"));
@@ -146,7 +146,7 @@ pub async fn of_an_early_release(site: &Site) -> Result<()> {
     site.until_allocations(&object, "none", <[Value]>::is_empty).await.map(drop)
 }
 
-/// Telemetry that is no number, or one that cannot be: nobody is bound by it, and the status never
+/// Telemetry that is no number, or one that cannot be: no Pod is bound by it, and the status never
 /// shows it.
 pub async fn of_lies(site: &Site) -> Result<()> {
     let Some(meddler) = &site.meddler else {

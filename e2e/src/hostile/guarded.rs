@@ -1,5 +1,5 @@
-//! The same writes where `config/admission/` is installed, tried out and forgotten (a dry run), by
-//! somebody with every right in her namespaces.
+//! The same writes where `config/admission/` is installed, as dry runs by a user with every right in its
+//! namespaces.
 
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, Client};

@@ -73,7 +73,7 @@ impl World {
                 self.ensure_reserved(site, &successor).await?;
             }
         }
-        // Whoever was on a Node stays there, whatever became of the rest.
+        // A Pod that was on a Node stays there, whatever became of the rest.
         let victim = self.pod(site, VICTIM).await?;
         ensure(victim.node().is_some(), || self.says("the victim is on no Node"))
     }
@@ -97,7 +97,7 @@ impl World {
         }
     }
 
-    /// A forged status made nobody pass; when the daemon's own readings allow it, they do.
+    /// A forged status lets no Pod pass; the daemon's own readings do, once they allow it.
     async fn ensure_still_below_floor(&self, site: &Site) -> Result<()> {
         self.create_fair(site).await?;
         until_held(site, &self.namespace, FAIR).await?;
@@ -118,7 +118,7 @@ impl World {
         fair.create(site.admin(), &self.namespace, FAIR).await.map(drop)
     }
 
-    /// What is left is there for whoever asks for no more.
+    /// What is left goes to a Pod that asks for no more.
     async fn take_the_rest(&self, site: &Site) -> Result<()> {
         if !self.case.below_floor {
             self.create_fair(site).await?;
@@ -205,7 +205,7 @@ impl World {
         }
     }
 
-    /// That people were told of the tampering that the case names, and of none if it names none.
+    /// That the tampering which the case names was reported, and none if it names none.
     async fn ensure_told(
         &self,
         site: &Site,

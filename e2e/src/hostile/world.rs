@@ -26,7 +26,7 @@ pub const INTRUDER: &str = "intruder";
 /// Takes what is left, when all is well.
 pub const FAIR: &str = "fair";
 
-/// Somebody whose things attackers may copy.
+/// A tenant whose object and ticket attackers may copy.
 #[derive(Debug)]
 pub struct Neighbour {
     pub object: Custom,
@@ -118,8 +118,8 @@ impl World {
         Ok(Self { case, namespace, object, handle, words })
     }
 
-    /// Does what the case says. Where policies are not installed nobody is refused, unless the case
-    /// says that the API server itself does.
+    /// Does what the case says. Where policies are not installed no write is refused, unless the case
+    /// says that the API server itself refuses it.
     pub async fn attack(&self, site: &Site) -> Result<()> {
         let mut refusals = vec![];
         for step in &self.case.steps {

@@ -19,7 +19,7 @@ pub struct Call {
     pub path: String,
     pub content_type: &'static str,
     pub body: Body,
-    /// Whom it is about, for what is learnt from the reply.
+    /// The object it is about, for what is learnt from the reply.
     pub subject: Option<Subject>,
 }
 

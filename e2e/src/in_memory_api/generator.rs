@@ -28,7 +28,7 @@ pub struct SeenObject {
     /// The reply that showed its last state.
     pub reply: usize,
     pub is_there: bool,
-    /// Somebody is on record as the owner of its fields.
+    /// Its fields have an owner on record.
     is_applied: bool,
 }
 
@@ -133,7 +133,7 @@ impl Generator {
         }
     }
 
-    /// Someone who has been seen, mostly one that is still there.
+    /// An object that has been seen, mostly one that is still there.
     pub fn someone(&mut self, fits: impl Fn(&Subject) -> bool) -> Option<SeenObject> {
         let any = self.random.chance(10);
         let fitting =
@@ -183,7 +183,7 @@ impl Generator {
         let kind = &KINDS[subject.kind];
         let path = kind.collection(&subject.namespace);
         let known = self.seen.objects.iter().find(|known| known.subject == subject);
-        // Who applies again takes back what it leaves out, and owners are not part of the model.
+        // A second apply removes what it leaves out, and owners are not part of the model.
         let is_there = known.is_some_and(|known| known.is_there);
         match self.random.below(10) {
             0 if !is_there => {
@@ -251,7 +251,7 @@ impl Generator {
         Call::new("PATCH", path, content_type, body).about(known.subject)
     }
 
-    /// Always the same fields: who leaves out what it applied before takes it back, and owners are not
+    /// Always the same fields: an apply that leaves out earlier fields removes them, and owners are not
     /// part of the model.
     fn apply(&mut self, kind: &Kind, known: &SeenObject) -> Call {
         let body = json!({
@@ -332,7 +332,7 @@ impl Generator {
     }
 
     fn delete(&mut self) -> Call {
-        // Whoever deletes a namespace waits for a controller that the real server does not have.
+        // Deleting a namespace waits for a controller that the real server does not have.
         let Some(known) = self.someone(|subject| subject.kind != NAMESPACES) else {
             return self.create();
         };

@@ -110,7 +110,7 @@ impl Normal {
     fn token(&self, token: &str) -> Value {
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(token).unwrap_or_default();
         let Ok(mut token) = serde_json::from_slice::<Value>(&bytes) else { return json!(token) };
-        // With or without the slash before it, depending on who answered: cache or etcd.
+        // With or without the slash before it, depending on what answered: cache or etcd.
         if let Some(start) = token.get("start").and_then(Value::as_str) {
             token["start"] = json!(start.trim_start_matches('/'));
         }

@@ -16,7 +16,7 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// Creates one that many Pods may share, without a status: nobody has allocated it yet.
+    /// Creates one that many Pods may share, without a status: it is not allocated yet.
     pub async fn create(
         client: &Client,
         namespace: &str,

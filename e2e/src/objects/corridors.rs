@@ -17,7 +17,7 @@ pub struct Corridor {
 }
 
 impl Corridor {
-    /// Creates it without a status: nobody has allocated it yet.
+    /// Creates it without a status: it is not allocated yet.
     pub async fn create(
         client: &Client,
         namespace: &str,

@@ -1,4 +1,4 @@
-//! Custom resources that nobody but the controllers writes a status for.
+//! Custom resources whose status only the controllers write.
 
 use std::fmt::Write as _;
 use std::time::Duration;

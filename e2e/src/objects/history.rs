@@ -44,7 +44,7 @@ impl History {
                     Error::malformed("recording objects", "the watch ended before the test")
                 });
                 *problem.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
-                // Nobody waits any more when the history is gone.
+                // The receiver is dropped with the history.
                 let _ = tell.send(());
             })
         };
@@ -133,7 +133,7 @@ async fn record(
                 let version = as_value(&object)?;
                 let arrived = (Instant::now(), version);
                 versions.lock().unwrap_or_else(PoisonError::into_inner).push(arrived);
-                // Nobody waits any more when the history is gone.
+                // The receiver is dropped with the history.
                 let _ = tell.send(());
             }
             WatchEvent::Bookmark(_) => {}

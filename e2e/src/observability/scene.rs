@@ -123,7 +123,7 @@ async fn preempt(cluster: &Cluster) -> Result<()> {
     cluster.until_pod(TEAM, "urgent", "bound", |pod| pod.node().is_some()).await.map(drop)
 }
 
-/// Somebody grants a Pod what the scheduler never granted.
+/// Writes a grant on a Pod that the scheduler never gave.
 async fn tamper(site: &Site) -> Result<()> {
     let forged = json!({ "metadata": { "annotations": { GRANT: "{\"v\":1}" } } });
     let patch = kube::api::Patch::Merge(forged);

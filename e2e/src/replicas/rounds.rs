@@ -223,7 +223,7 @@ fn note_waits(
     Ok(())
 }
 
-/// A change of leader is no tampering: nobody takes what another leader wrote for a forgery.
+/// A change of leader is no tampering: no replica takes what another leader wrote for a forgery.
 async fn ensure_no_alarm(site: &ReplicaSite) -> Result<()> {
     for replica in &site.replicas {
         let alarms =

@@ -82,7 +82,7 @@ impl ReplicaSite {
         self.cluster.admin()
     }
 
-    /// A further replica, ready: it has listed everything, whoever leads.
+    /// A further replica, ready: it has listed everything, whichever replica leads.
     pub async fn start_replica(&self) -> Result<Replica> {
         let mut access = config_from(self.plane.scheduler_kubeconfig()).await?;
         access.default_retry = false;
@@ -118,7 +118,7 @@ impl ReplicaSite {
         }
     }
 
-    /// As it stands on the Bindings of whoever leads now.
+    /// As it stands on the Bindings of the current leader.
     pub async fn term(&self) -> Result<String> {
         let spec = self.lease().await?.spec.unwrap_or_default();
         let holder = spec.holder_identity.unwrap_or_default();

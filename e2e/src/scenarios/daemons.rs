@@ -1,4 +1,4 @@
-//! Corridors and bundles that nobody writes a status for but the controllers.
+//! Corridors and bundles whose status only the controllers write.
 
 use kube::Api;
 use kube::api::{DeleteParams, DynamicObject};

@@ -1,4 +1,4 @@
-//! Who uses a corridor, and when nobody does any more.
+//! The users of a corridor, and the end of its last use.
 
 use kube::api::DynamicObject;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::objects::nodes::NodeTemplate;
 use crate::objects::pods::{PodTemplate, delete_pod};
 use crate::observe::{PATIENCE, until};
 
-/// The status of a corridor names its users. One that is being released takes nobody new, is not
+/// The status of a corridor names its users. A corridor that is being released takes no new Pods, is not
 /// drained while a Pod uses it, and is drained when the last one is gone.
 pub async fn releasing_corridor_drains(cluster: &Cluster) -> Result<()> {
     cluster.ensure_namespace(TEAM).await?;

@@ -1,4 +1,4 @@
-//! Who goes first, and what a silent backend does.
+//! The order of Pods in line, and what a silent backend does.
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Pod;
@@ -54,8 +54,7 @@ pub async fn held_pods_bind_in_order(cluster: &Cluster) -> Result<()> {
     limits.check(&recorder.finish(PATIENCE).await?).map(drop)
 }
 
-/// Nobody has renewed the backend's Lease for long: what the corridor says is not believed until
-/// somebody does.
+/// The backend's Lease has not been renewed for long: the corridor's status is not believed until it is.
 pub async fn stale_backend_holds_pods(cluster: &Cluster) -> Result<()> {
     cluster.ensure_namespace(TEAM).await?;
     cluster.ensure_namespace(SYSTEM_NAMESPACE).await?;

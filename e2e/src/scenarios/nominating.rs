@@ -1,6 +1,6 @@
 //! What a Pod is promised while its victims leave, and how that ends.
 //!
-//! A victim with a grace period stays until somebody ends it: there is no kubelet.
+//! A victim with a grace period stays until the test ends it: there is no kubelet.
 
 use k8s_openapi::api::admissionregistration::v1::{
     ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
@@ -135,7 +135,7 @@ fn disruption_target(pod: &Pod) -> Option<&str> {
     Some(&condition.status)
 }
 
-/// A policy that lets nobody delete the Pod `guarded`.
+/// A policy that refuses to delete the Pod `guarded`.
 struct Guard {
     policies: Api<ValidatingAdmissionPolicy>,
     bindings: Api<ValidatingAdmissionPolicyBinding>,

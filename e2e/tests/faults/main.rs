@@ -275,7 +275,7 @@ async fn fault_19_a_bound_pod_cannot_be_read() {
             }
         });
         let site = FaultSite::start(plane, &faults).await?;
-        // It takes all of node-1, and nobody can see that.
+        // It takes all of node-1, which the scheduler cannot see.
         let big = PodTemplate::new("1", "64Mi").spec("nodeName", json!("node-1"));
         big.create(site.cluster.admin(), TEAM, UNREADABLE).await?;
         until_unreadable(&site).await?;

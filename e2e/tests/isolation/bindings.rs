@@ -69,7 +69,7 @@ async fn a_webhook_that_is_down_for_one_namespace_stops_no_other() {
                 pod.waiting_message().is_some_and(|it| it.contains("Insufficient cpu"))
             })
             .await?;
-        // None of those who cannot be bound keeps its room for long.
+        // No Pod that cannot be bound keeps its room for long.
         let scraped = scheduler.metrics().await?;
         let in_flight = metrics::sum(&scraped, "corridor_binds_in_flight", &[]);
         println!("Bindings without an outcome: {in_flight}");

@@ -1,4 +1,4 @@
-//! Admission of what one tenant is told that is slow: conditions and Events.
+//! Slow admission of one tenant's conditions and Events.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use e2e::webhook::Webhook;
 
 use super::{OTHER, TROUBLED, bind, run};
 
-/// Pods that fit nowhere, so that each is told why.
+/// Pods that fit nowhere, so that each gets a condition that says why.
 const CROWD: usize = 60;
 
 /// A webhook takes effect some time after it was installed: creates Pods until it is asked about one of them.
@@ -32,7 +32,7 @@ async fn until_asked(
     panic!("the webhook was never asked");
 }
 
-/// How long it takes until a Pod that fits nowhere is told so.
+/// How long it takes until the condition of a Pod that fits nowhere says so.
 async fn time_to_be_told(cluster: &e2e::Cluster, name: &str) -> Result<Duration> {
     let began = Instant::now();
     PodTemplate::new("100000", "1Gi").create(cluster.admin(), OTHER, name).await?;

@@ -158,7 +158,7 @@ async fn the_api_server_says_who_may_ask_what() {
         }
         assert!(story.get("/metrics", &scraper).await.body.contains("# TYPE"));
 
-        // Another signature, in the middle: the last letter holds bits that nobody reads.
+        // Another signature, in the middle: the last letter holds bits that are not read.
         let (claims, signature) = scraper.rsplit_once('.').unwrap();
         let forged = format!("{claims}.{}", signature.chars().rev().collect::<String>());
         let (no_scheme, basic) = (scraper.clone(), format!("Basic {scraper}"));
@@ -307,7 +307,7 @@ async fn too_many_questions_are_asked_to_wait() {
 #[tokio::test]
 async fn nobody_takes_more_than_their_share() {
     tell(async |story| {
-        // Whoever connects and says nothing is sent away.
+        // A connection without a request is closed.
         let mut silent =
             TcpStream::connect(story.scheduler.https_address().unwrap()).await.unwrap();
         let waited = timeout(HANDSHAKE_TIME_MAX, silent.read(&mut [0; 16])).await;
@@ -328,7 +328,7 @@ async fn nobody_takes_more_than_their_share() {
     .await;
 }
 
-/// It writes nothing, except what has to be asked about whoever asks.
+/// It writes nothing, except the reviews of the token in the request.
 #[tokio::test]
 async fn a_replica_that_follows_is_scraped_too() {
     tell(async |story| {
@@ -381,7 +381,7 @@ async fn a_broken_certificate_at_the_start_is_a_mistake() {
     }
 }
 
-/// Nobody answers there, and nobody is asked before flags are read.
+/// No server answers there, and none is called before flags are read.
 fn kubeconfig() -> Value {
     json!({
         "apiVersion": "v1",

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crds::Phase;
 use model::{ObjectKind, ObjectRef, ObjectUid};
 
-/// Namespaces that are told one by one; objects of others are counted together.
+/// Namespaces that are counted one by one; objects of others are counted together.
 const NAMESPACES_MAX: usize = 10_000;
 
 /// In the order of [`Phase::ALL`].
@@ -14,7 +14,7 @@ pub(crate) type Counts = [usize; Phase::ALL.len()];
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Group {
     pub kind: ObjectKind,
-    /// Empty: all that are not told one by one.
+    /// Empty: all that are not counted one by one.
     pub namespace: String,
 }
 

@@ -33,7 +33,7 @@ pub struct Bind {
     pub pod: ObjectKey,
     pub uid: PodUid,
     pub node: NodeName,
-    /// What the Pod asked for when it was decided. The event that told of it is written already.
+    /// What the Pod asked for when it was decided. The journal has it already, in the event that brought it.
     #[serde(skip)]
     pub spec: Arc<PodSpec>,
     /// Set for Pods with references: the annotations that were read must still be the same.

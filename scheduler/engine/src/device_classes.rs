@@ -1,5 +1,6 @@
 //! Extended resources that a DeviceClass serves. On a Node whose kubelet does not offer such a resource, it comes from
-//! a device that a ResourceClaim allocates, which is not implemented: Pods are told so instead of `Insufficient` alone.
+//! a device that a ResourceClaim allocates, which is not implemented: the rejection says so, and not `Insufficient`
+//! alone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

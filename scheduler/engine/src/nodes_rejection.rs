@@ -103,7 +103,7 @@ fn preemption_outcome(preemption: &Preemption) -> Option<Box<str>> {
 }
 
 impl fmt::Display for NodesRejection {
-    /// Word for word as kube-scheduler tells it: what the Nodes said, sorted as texts, counts included, and why
+    /// Word for word as kube-scheduler writes it: what the Nodes said, sorted as texts, counts included, and why
     /// preemption does not help.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(reason) = &self.whole_pod {

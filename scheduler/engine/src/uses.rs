@@ -61,13 +61,13 @@ impl Uses {
         self.unmetered.insert(object.clone());
     }
 
-    /// Another may have told something else meanwhile.
+    /// Another leader may have reported something else meanwhile.
     pub fn report_anew(&mut self, objects: impl Iterator<Item = ObjectRef>) {
         self.written.clear();
         self.changed.extend(objects);
     }
 
-    /// What was told did not arrive.
+    /// The last report did not arrive.
     pub fn lost(&mut self, object: &ObjectRef) {
         if let Some(written) = self.written.get_mut(object) {
             written.facts.generation = -1;
@@ -100,7 +100,7 @@ impl Engine {
         Some((object, reserved))
     }
 
-    /// The next object of whose use there is something new to tell.
+    /// The next object of whose use there is something new to report.
     pub(crate) fn use_report(&mut self) -> Option<Report> {
         while let Some(object) = self.uses.changed.pop_first() {
             let report = self.use_report_of(&object);

@@ -25,7 +25,7 @@ pub struct Pod {
     /// `status.startTime`; `None` until the kubelet has seen the Pod.
     pub started_at_unix_s: Option<i64>,
     pub deletion: Deletion,
-    /// This scheduler has told it that it goes, and it is not being deleted yet.
+    /// This scheduler has written `DisruptionTarget` on it, and it is not being deleted yet.
     #[serde(default)]
     pub is_announced: bool,
     /// `terminationGracePeriodSeconds`: how long it may take to end.

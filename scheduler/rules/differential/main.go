@@ -26,7 +26,7 @@ const (
 )
 
 func main() {
-	// Scores are read from the logger of each case. What is said elsewhere interests nobody.
+	// Scores are read from the logger of each case. All other logs are dropped.
 	klog.SetLogger(logr.Discard())
 	if err := answerAll(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "differential:", err)

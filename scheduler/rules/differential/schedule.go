@@ -59,7 +59,7 @@ func (a *apiServer) bind(action clienttesting.Action) (bool, runtime.Object, err
 	return true, binding, nil
 }
 
-// delete notes the victim and leaves it in place: the attempt is over, and nobody should try again.
+// delete notes the victim and leaves it in place: the attempt is over, and must not be repeated.
 func (a *apiServer) delete(action clienttesting.Action) (bool, runtime.Object, error) {
 	deletion, isDeletion := action.(clienttesting.DeleteAction)
 	if !isDeletion {
@@ -77,7 +77,7 @@ func (a *apiServer) bound() string {
 	return a.boundTo
 }
 
-// schedule lets kube-scheduler make one attempt and tells how it ended.
+// schedule lets kube-scheduler make one attempt and returns how it ended.
 func schedule(c *Case) (*Result, error) {
 	scores := newScoreLog()
 	ctx, cancel := context.WithTimeout(context.Background(), caseTimeMax)
@@ -179,7 +179,7 @@ func awaitQueued(ctx context.Context, sched *scheduler.Scheduler, pod *v1.Pod) e
 	return nil
 }
 
-// awaitOutcome returns the Pod as it is when it was bound, or was told why not and all victims are
+// awaitOutcome returns the Pod as it is when it was bound, or its condition says why not and all victims are
 // deleted. Both happen in the background after the attempt.
 func awaitOutcome(ctx context.Context, sched *scheduler.Scheduler, api *apiServer, pod *v1.Pod) (*v1.Pod, error) {
 	var last *v1.Pod

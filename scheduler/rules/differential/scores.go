@@ -7,7 +7,7 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// The messages with which kube-scheduler logs scores. It tells them nowhere else.
+// The messages with which kube-scheduler logs scores. It shows them nowhere else.
 const (
 	totalMessage  = "Calculated node's final score for pod"
 	pluginMessage = "Plugin scored node for pod"

@@ -1,4 +1,4 @@
-//! Why a Pod fits nowhere, told as kube-scheduler tells it.
+//! Why a Pod fits nowhere, in kube-scheduler's words.
 
 use std::collections::BTreeMap;
 

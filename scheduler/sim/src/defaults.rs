@@ -53,7 +53,7 @@ fn fill_in_secret(object: &mut Value) {
     default(as_map(object), "type", "Opaque");
 }
 
-/// No address is drawn for a Service: nobody here would answer at it.
+/// No address is drawn for a Service: nothing here would answer at it.
 fn fill_in_service(object: &mut Value) {
     let spec = section(object, "spec");
     default(spec, "type", "ClusterIP");

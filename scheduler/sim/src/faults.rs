@@ -32,7 +32,7 @@ pub enum Verb {
 pub enum Fault {
     /// It is not carried out, and answered with this code, of 400 to 599.
     Refuse(u16),
-    /// It is carried out, and nobody hears of it: the connection breaks off instead of an answer.
+    /// It is carried out, but not answered: the connection breaks off instead.
     LoseReply,
     /// It is carried out after this time.
     Delay(Duration),
@@ -107,7 +107,7 @@ impl Described {
     }
 }
 
-/// What a running watch is told to do.
+/// What a running watch has to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     Speak,
@@ -207,7 +207,7 @@ impl Faults {
     }
 }
 
-/// A watch that was told to break off does nothing else any more.
+/// A watch that has to break off does nothing else any more.
 fn order(orders: &watch::Sender<Order>, order: Order) {
     orders.send_if_modified(|current| {
         let heeded = *current != Order::BreakOff && *current != order;

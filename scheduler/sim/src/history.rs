@@ -1,7 +1,7 @@
 //! The recent past of one resource type, from which every watch of it reads.
 //!
 //! A watch is only a position in this history. So a slow watcher costs nothing but its place: when
-//! the events it still wants are forgotten, it is told to list again.
+//! the events it still wants are forgotten, it has to list again.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

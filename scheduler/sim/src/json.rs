@@ -1,4 +1,4 @@
-//! Reading and editing objects whose shape nobody has checked yet, without ever panicking.
+//! Reading and editing objects whose shape has not been checked yet, without ever panicking.
 
 use serde_json::{Map, Value};
 
@@ -59,7 +59,7 @@ pub(crate) fn drop_nulls(value: &mut Value) {
     }
 }
 
-/// Quantities may be sent as numbers and in many forms; everyone reads them as strings of one.
+/// Quantities may be sent as numbers and in many forms; clients read them as strings of one.
 pub(crate) fn unify_quantities(value: &mut Value) {
     const QUANTITIES: [&str; 6] =
         ["requests", "limits", "capacity", "allocatable", "overhead", "sizeLimit"];

@@ -246,7 +246,7 @@ pub(crate) fn check_identity(
     Ok(())
 }
 
-/// Who is being deleted can only lose finalizers.
+/// An object that is being deleted can only lose finalizers.
 fn check_finalizers(
     ty: &ResourceType,
     name: &str,

@@ -1,7 +1,7 @@
 //! JSON patch, merge patch, strategic merge patch, and the merge of server-side apply.
 //!
-//! Apply keeps no record of who owns which field: a field that one applied earlier and leaves out
-//! now stays.
+//! Apply keeps no record of the owners of fields: a field that an earlier apply set and this one leaves
+//! out stays.
 
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 //!
 //! Objects are kept as the JSON text that clients get, plus what selectors ask for: lists and
 //! watches copy bytes, and only writes parse. A write prepares its new state outside the lock and
-//! commits if nobody was faster, as the real server does with etcd. Every accepted write takes the
+//! commits if no other write was faster, as the real server does with etcd. Every accepted write takes the
 //! next resourceVersion of one global count.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -68,7 +68,7 @@ pub(crate) enum Next {
 pub(crate) struct Written {
     pub object: Arc<Stored>,
     /// Of an object that went: what the request made of it, under the last version that it had. Watches
-    /// are told of the state before.
+    /// show the state before.
     pub last: Option<Stored>,
     pub removed: bool,
 }
@@ -168,7 +168,7 @@ impl Store {
         Ok(Some(objects.into_values().cloned().collect()))
     }
 
-    /// Forgets the past: who asks for it has to list again.
+    /// Forgets the past: a watch that begins there has to list again.
     pub fn forget_history(&self) {
         let mut state = self.state.lock();
         let revision = state.revision;

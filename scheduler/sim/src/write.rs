@@ -277,7 +277,7 @@ impl Write<'_> {
             for ty in catalog.types.iter().filter(|ty| ty.namespaced) {
                 for (count, object) in store.list(ty, Some(name)).0.into_iter().enumerate() {
                     let action = Action::new("delete", false);
-                    // Someone else may have removed it meanwhile.
+                    // Another request may have removed it meanwhile.
                     let _ = remove(store, ty, &object.key, action);
                     yield_at_times(count).await;
                 }
@@ -343,7 +343,7 @@ fn end_of_grace(store: &Store, ty: &ResourceType, marked: Written, action: Actio
     }
     let key = &marked.object.key;
     let gone = store.update(ty, key, action, |old| Ok(objects::prepare_delete(ty, old)));
-    // Someone else may have removed it meanwhile.
+    // Another request may have removed it meanwhile.
     gone.unwrap_or(marked)
 }
 

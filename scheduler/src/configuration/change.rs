@@ -18,7 +18,7 @@ pub(super) struct SettingsChange {
 impl SettingsChange {
     pub fn between(running: &Configuration, new: &Configuration) -> Self {
         let engine = engine(&running.scheduler.engine, &new.scheduler.engine);
-        // Who this process is does not come from the configuration.
+        // The identity of this process does not come from the configuration.
         let settings = Settings {
             cluster_name: running.settings.cluster_name.clone(),
             identity: running.settings.identity.clone(),

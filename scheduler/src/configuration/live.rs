@@ -1,5 +1,5 @@
 //! Settings that change while the process runs. A new version holds at once, or is refused and the last good
-//! one stays; either way people are told on the ConfigMap, and by metrics.
+//! one stays; either way an Event on the ConfigMap and metrics report it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use super::config_map::{self, ConfigMapName};
 use super::{Configuration, Known};
 use crate::client::WATCH_SECONDS_MAX;
 
-/// Where the settings come from, and who hears of new ones.
+/// The ConfigMap that the settings come from, and the configuration that runs.
 pub struct Live {
     name: ConfigMapName,
     replace_default: bool,
@@ -30,12 +30,12 @@ pub struct Live {
     judged: Option<ConfigMap>,
 }
 
-/// Who acts on new settings.
+/// The parts of the process that act on new settings.
 pub struct Listeners {
     pub engine: Arc<Sender<EngineConfig>>,
     pub controllers: Sender<Settings>,
     pub reloads: Reloads,
-    /// Tells people, while this replica leads.
+    /// Writes Events, while this replica leads.
     pub client: Client,
 }
 
@@ -135,7 +135,7 @@ impl Live {
             message: &message,
         };
         if let Err(error) = notice.write(&listeners.client).await {
-            // Another replica leads, and tells it.
+            // Another replica leads, and writes it.
             tracing::debug!(%error, "the Event about the configuration was not written");
         }
         self.judged = Some(map);

@@ -66,7 +66,7 @@ impl Configuration {
             let why = |why: String| ConfigurationError { path: path.clone(), why };
             documents.extend(read.map_err(why)?);
         }
-        // What only shows when all are read is told of the last: mostly there is but one.
+        // An error that only shows when all are read names the last file: mostly there is but one.
         let path = paths.last().cloned().unwrap_or_default();
         Self::join(documents, replace_default).map_err(|why| ConfigurationError { path, why })
     }

@@ -1,4 +1,4 @@
-//! Who plays: nodes, Pods and the corridor, as API objects.
+//! The nodes, Pods and corridor of the demo, as API objects.
 
 use crds::{Corridor, CorridorSpec};
 use k8s_openapi::api::core::v1::{Node, Pod};

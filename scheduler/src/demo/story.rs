@@ -253,7 +253,7 @@ fn expect(step: &str, expected: &str, happened: bool) -> Result<(), DemoError> {
     Err(DemoError::StepWrong { step: step.to_owned(), expected: expected.to_owned() })
 }
 
-/// Who comes while the corridor is degraded: name, Gbps, priority class.
+/// Pods that are created while the corridor is degraded: name, Gbps, priority class.
 const LATECOMERS: [(&str, u32, Option<&str>); 3] =
     [("batch-1", 10, None), ("batch-2", 40, None), ("urgent", 10, Some(URGENT))];
 

@@ -1,5 +1,5 @@
-//! Who may ask what: the questions that have to be put to the API server, and the memory of its
-//! answers. Nothing here knows a clock or a connection.
+//! Authentication and authorization of requests: the reviews that the API server has to make, and a cache of
+//! its answers. Nothing here knows a clock or a connection.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const REMEMBERED_MAX: usize = 1_024;
 /// The API server's own tokens have 1 to 2 KB.
 const TOKEN_BYTES_MAX: usize = 16 << 10;
 
-/// Whom the API server knows by a token. All of it is part of the next question.
+/// The user of a token, by its TokenReview. All of it is part of the SubjectAccessReview.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct User {
     pub name: String,
@@ -185,7 +185,7 @@ impl<V: Clone> Memory<V> {
                 break;
             }
             self.oldest_first.pop_front();
-            // It may have been told anew since.
+            // It may have been stored anew since.
             if self.values.get(&oldest).is_some_and(|(_, until)| *until == end) {
                 self.values.remove(&oldest);
             }

@@ -72,8 +72,8 @@ fn failure(code: StatusCode, error: impl Into<String>) -> Response {
     (code, Json(Failure { error: error.into(), leader: None })).into_response()
 }
 
-/// One pace for plain HTTP and HTTPS together, because what is guarded is the loop; and shared fairly by those
-/// who ask, because one user's script must not silence the others.
+/// One pace for plain HTTP and HTTPS together, because what is guarded is the loop; and shared fairly among
+/// users, because one user's script must not silence the others.
 fn at_most(pace: Pace, route: MethodRouter<Status>) -> MethodRouter<Status> {
     let pace = Arc::new(Mutex::new(FairPace::new(pace)));
     // Before the body is read.
@@ -131,7 +131,7 @@ async fn what_if(State(status): State<Status>, pod: Result<Bytes, BytesRejection
     }
 }
 
-/// What the engine was told and what it decided: gzip, JSON lines. It is sent as it is kept, in parts that
+/// The events and decisions of the engine: gzip, JSON lines. It is sent as it is kept, in parts that
 /// are shared: a slow reader takes no memory.
 async fn journal(State(status): State<Status>) -> Response {
     let parts = match status.journal.read().await {

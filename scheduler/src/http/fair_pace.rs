@@ -1,4 +1,4 @@
-//! One pace, shared fairly by all who ask: a loop of one user takes nothing from another. Time is an argument.
+//! One pace, shared fairly among users: a loop of one user takes nothing from another. Time is an argument.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::pace::Pace;
 
-/// Users that are remembered: those who asked lately, so many more than ask at a time. Of more, the one that has
+/// Users that are remembered: the recent ones, far more than ask at a time. Of more, the one that has
 /// asked the least is forgotten, and begins anew.
 const USERS_MAX: usize = 256;
 
@@ -33,7 +33,7 @@ impl Requester {
 
 /// A bucket of tokens for each user, and one stream of tokens that fills them: it is divided equally among the
 /// buckets that are not full. So one user alone has the whole pace, `n` users have an `n`th each, all together
-/// never more than the pace, and a user who has not asked for a while has a burst at hand.
+/// never more than the pace, and a user without recent requests has a burst at hand.
 ///
 /// It is kept as a clock that runs slower the more buckets are being filled, and the moment on that clock at
 /// which each is full again.

@@ -1,4 +1,4 @@
-//! The same routes over TLS, for those who may: the API server says who that is.
+//! The same routes over TLS, for users that the API server authorizes.
 
 use std::io;
 use std::net::SocketAddr;
@@ -33,7 +33,7 @@ use crate::{BAD_CONFIGURATION, FAILURE};
 const CONNECTIONS_MAX: usize = 128;
 /// For the handshake: a few round trips.
 const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(5);
-/// Between requests, and for the head of one. Who scrapes less often connects again.
+/// Between requests, and for the head of one. A scraper with a longer interval connects again.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(30);
 /// From the head of a request to the head of its answer, with a slow body in between.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);

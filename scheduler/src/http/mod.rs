@@ -1,4 +1,4 @@
-//! What the process tells about itself over HTTP.
+//! What the process serves over HTTP.
 
 mod access;
 mod api;

@@ -22,7 +22,7 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// Why a request is not answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ForbiddenRequest {
-    /// It cannot be told for whom the request is.
+    /// The request does not name exactly one host.
     NoHost,
     /// It is for another server, by name.
     ForeignHost(String),
@@ -65,7 +65,7 @@ fn judge(target: &Uri, headers: &HeaderMap) -> Result<(), ForbiddenRequest> {
     Ok(())
 }
 
-/// For whom the request is. The request line may name a host too, and must agree.
+/// The host that the request is for. The request line may name a host too, and must agree.
 fn host(target: &Uri, headers: &HeaderMap) -> Result<Authority, ForbiddenRequest> {
     let mut all = headers.get_all(header::HOST).iter();
     let (Some(value), None) = (all.next(), all.next()) else {

@@ -50,7 +50,7 @@ impl fmt::Display for Difference {
 pub(in crate::differential) struct Terms {
     /// Whether the cases are about preemption.
     pub preemption: bool,
-    /// `namespace/name` of Pods that are being deleted anyway: nobody deletes them again.
+    /// `namespace/name` of Pods that are being deleted anyway: neither scheduler deletes them again.
     pub leaving: BTreeSet<String>,
 }
 

@@ -38,7 +38,7 @@ async fn set_claim(site: &Site, devices: &[&str], value: &str) -> Result<()> {
 
 /// Seed 000 §5: a policy requires claim X, the devices report !X. Corridor and MemoryBundle are
 /// denied, condition and Event name the claim, and the daemons have no allocation. The policy is
-/// fixed: both become Ready, though nobody touched them.
+/// fixed: both become Ready without a change of their own.
 pub async fn missing_claim_denies_allocation(cluster: &Cluster) -> Result<()> {
     let site = site(cluster, SiteOptions::default()).await?;
     set_claim(&site, &["phot-0", "phot-1", "mem-0", "mem-1"], "broken").await?;
@@ -109,8 +109,8 @@ fn ticket_claims(object: &Value) -> Result<Value> {
     serde_json::from_slice(&bytes).map_err(|problem| Error::malformed(doing, problem))
 }
 
-/// A device stops reporting a required claim: the audit finds it, nobody new may use what stands on
-/// it, and what stands is kept. It can still be released.
+/// A device stops reporting a required claim: the audit finds it, no new Pod may use the objects on
+/// it, and existing allocations are kept. They can still be released.
 pub async fn revoked_device_denies_new_pods(cluster: &Cluster) -> Result<()> {
     let settings = json!({ "attestation": { "auditIntervalSeconds": 1 } });
     let site = site(cluster, SiteOptions { settings, ..SiteOptions::default() }).await?;

@@ -94,7 +94,7 @@ fn reallocation_rows() -> Vec<Row> {
     ]
 }
 
-/// In place, idle and in use: the id stays, the daemon has the new value, nobody waits for anything.
+/// In place, idle and in use: the id stays, the daemon has the new value, no Pod waits.
 pub async fn changes_in_place(cluster: &Cluster) -> Result<()> {
     let site = site(cluster, SiteOptions::default()).await?;
     // A node that the row with a nodeSelector can go to.

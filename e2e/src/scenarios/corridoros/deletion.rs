@@ -1,4 +1,4 @@
-//! The end of Corridors and MemoryBundles: released, and only when nobody uses them any more.
+//! The end of Corridors and MemoryBundles: released, and only when no Pod uses them any more.
 
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::Api;
@@ -18,8 +18,8 @@ use crate::site::{Site, SiteOptions};
 
 const DOOMED: &str = "doomed";
 
-/// Idle ones go at once. Ones in use wait, say `Releasing` and who uses them, keep their allocation
-/// and take nobody new; when the Pod is gone, they are released and gone.
+/// Idle objects go at once. Objects in use wait, say `Releasing` and name their users, keep their
+/// allocation and take no new Pods; when the Pod is gone, they are released and gone.
 pub async fn deletion_waits_for_users(cluster: &Cluster) -> Result<()> {
     let site = site(cluster, SiteOptions::default()).await?;
     let idle = [create_corridor(&site, "idle").await?, create_bundle(&site, "idle").await?];
@@ -129,7 +129,7 @@ pub async fn namespace_deletion_finishes(cluster: &Cluster) -> Result<()> {
     site.ensure_nothing_left().await
 }
 
-/// A Pod on a Node without a kubelet ends only when somebody says that it has.
+/// A Pod on a Node without a kubelet ends only when the test ends it.
 async fn play_kubelet(cluster: &Cluster) -> Result<()> {
     let pods: Api<Pod> = Api::namespaced(cluster.admin().clone(), DOOMED);
     let asked_to_end =

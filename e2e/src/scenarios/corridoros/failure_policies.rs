@@ -45,7 +45,7 @@ pub async fn fail_fast_by_annotation(cluster: &Cluster) -> Result<()> {
     until_bound(cluster, TEAM, "degraded").await.map(drop)
 }
 
-/// The holder ends: 100 Gbps are free. Those who wait in line get them, those who left do not.
+/// The holder ends: 100 Gbps are free. Pods in line get them, Pods that left the line do not.
 async fn freed_capacity_passes_them_by(site: &Site, corridor: &Custom) -> Result<()> {
     let queued = PodTemplate::small().refer(corridor, Some("40"));
     queued.create(site.admin(), TEAM, "queued").await?;

@@ -1,4 +1,4 @@
-//! Daemons on bad days: never a leak, never somebody else's path, and clear words.
+//! Daemons that fail: never a leak, never a path of another owner, and clear messages.
 
 use std::time::Duration;
 
@@ -23,8 +23,8 @@ const TOO_SLOW: Duration = Duration::from_secs(7);
 const ALLOCATE: [&str; 2] = ["POST /v1/corridors", "POST /v1/ffm/alloc"];
 const RELEASE: [&str; 2] = ["DELETE /v1/corridors/{id}", "DELETE /v1/ffm/{handle}"];
 
-/// Nobody listens any more: what is Ready says so after its freshness is over and takes no new Pods,
-/// what is new waits. They are back with their state: the same ids, one allocation each, nothing
+/// The daemons stop listening: a Ready object says so after its freshness is over and takes no new Pods,
+/// a new object waits. The daemons are back with their state: the same ids, one allocation each, nothing
 /// lost.
 pub async fn daemons_away_and_back(cluster: &Cluster) -> Result<()> {
     let mut site = site(cluster, SiteOptions::default()).await?;
@@ -174,15 +174,15 @@ pub async fn readings_that_are_no_numbers(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// corrd restarts with nothing, and gives the ids away again: to others. Nobody's path is taken for
-/// ours: the Corridor gets one of its own, and neither it nor a deletion touches the other's.
+/// corrd restarts without state, and gives the ids to others. No path of others is taken for ours: the
+/// Corridor gets a new path, and neither it nor a deletion touches the other's.
 pub async fn reused_ids_are_not_ours(cluster: &Cluster) -> Result<()> {
     let mut site = site(cluster, SiteOptions::default()).await?;
     let kept = create_corridor(&site, "kept").await?;
     let kept_id = handle_of(&kept.until_ready().await?, CustomKind::Corridor);
     let deleted = create_corridor(&site, "deleted").await?;
     let deleted_id = handle_of(&deleted.until_ready().await?, CustomKind::Corridor);
-    // Nobody may be quicker than the others.
+    // The scheduler must not allocate anew before the ids are given away.
     site.scheduler.kill9_in_place().await?;
     deleted.delete().await?;
     site.daemons.lose_state().await?;

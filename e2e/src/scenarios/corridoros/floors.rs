@@ -1,4 +1,4 @@
-//! A floor that is not met: one fall, whatever the noise, and nobody new until it is over.
+//! A floor that is not met: one fall, whatever the noise, and no new Pod until it is over.
 
 use std::time::Duration;
 
@@ -105,7 +105,7 @@ fn ensure_same_id(history: &History, corridor: &Custom, id: &str) -> Result<()> 
     ensure(others.is_empty(), || format!("a fall must not change {id} to {others:?}"))
 }
 
-/// The same of a MemoryBundle: below its floor nobody new, and its violation is counted.
+/// The same of a MemoryBundle: below its floor it takes no new Pod, and its violation is counted.
 pub async fn bundle_falls_below_its_floor(cluster: &Cluster) -> Result<()> {
     let site = site(cluster, SiteOptions::default()).await?;
     let bundle = site.create(CustomKind::MemoryBundle, TEAM, "b1", bundle_spec()).await?;

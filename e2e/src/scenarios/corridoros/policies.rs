@@ -1,4 +1,4 @@
-//! What an AttestationPolicy asks of devices, and whom it lets in.
+//! What an AttestationPolicy asks of devices, and which tenants it lets in.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -100,7 +100,7 @@ pub async fn tenants_are_let_in_by_the_owner(cluster: &Cluster) -> Result<()> {
     let owners = site.create(CustomKind::AttestationPolicy, TEAM, "p1", policy(TENANT)).await?;
     until_bound(cluster, TENANT, "tenant").await?;
 
-    // Taken back, it lets nobody new in, and leaves alone who is in.
+    // Deleted, it lets no new Pods in, and leaves bound Pods alone.
     owners.delete().await?;
     owners.until_gone().await?;
     ten.create(site.admin(), TENANT, "later").await?;

@@ -25,7 +25,7 @@ const HEAD_START_STEP: Duration = Duration::from_millis(2);
 /// So many of them are the deletion's.
 const HEAD_STARTS_OF_DELETION: usize = 4;
 
-/// Whoever wins, no Pod is ever bound to a corridor that was released: either the Pod is bound and
+/// Whichever wins, no Pod is ever bound to a corridor that was released: either the Pod is bound and
 /// the Corridor waits for it with its allocation, or the Corridor is gone and the Pod is not bound.
 pub async fn bind_races_delete(cluster: &Cluster) -> Result<()> {
     let site = site(cluster, SiteOptions::default()).await?;

@@ -1,4 +1,4 @@
-//! The whole life of objects and Pods in the hands of somebody with the rights of a tenant.
+//! The whole life of objects and Pods, managed by a user with the rights of a tenant.
 
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::Pod;

@@ -34,11 +34,11 @@ pub(crate) struct BindReport {
 /// The message of `config/admission/leader-fence.yaml` begins so, somewhere behind the API server's own.
 const STALE_LEADER: &str = "stale leader ";
 
-/// A webhook may answer with any length. What is told of it stays in the engine, and fits into an Event.
+/// A webhook may answer with any length. What is kept of it stays in the engine, and fits into an Event.
 const REFUSAL_BYTES_MAX: usize = 512;
 
-/// Sends the Binding until its outcome is clear; `inputs` is told when that takes more than one
-/// call. `leader` is who decided it.
+/// Sends the Binding until its outcome is clear; an input reports when that takes more than one
+/// call. `leader` is the replica that decided it.
 pub(crate) async fn bind(
     client: Client,
     bind: Bind,

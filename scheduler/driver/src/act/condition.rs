@@ -25,7 +25,7 @@ pub(crate) async fn write_condition(
 }
 
 /// UID and version are preconditions: neither a successor under the same name nor a Pod that has
-/// been bound meanwhile is told that it waits.
+/// been bound meanwhile gets a condition that it waits.
 fn patch(report: &Unschedulable) -> Value {
     let mut condition = json!({
         "type": "PodScheduled",

@@ -70,7 +70,7 @@ pub(crate) async fn write_event(client: &Client, event: &EventBody) -> Result<()
     }
 }
 
-/// Something to tell about an object that is no Pod.
+/// An Event about an object that is no Pod.
 #[derive(Clone, Debug)]
 pub struct Notice<'a> {
     pub api_version: &'a str,

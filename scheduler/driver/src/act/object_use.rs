@@ -1,4 +1,4 @@
-//! Who uses a Corridor or MemoryBundle, written into its status beside what its controller writes.
+//! The users of a Corridor or MemoryBundle, written into its status beside what its controller writes.
 
 use engine::ObjectUsed;
 use http::{Method, Request, header};
@@ -58,7 +58,7 @@ pub(crate) fn is_newly_oversubscribed(before: &[Condition], now: &[Condition]) -
     is(now) && !is(before)
 }
 
-/// What people are told then, on the object.
+/// The Event on the object then.
 pub(crate) fn oversubscribed(used: &ObjectUsed) -> Notice<'_> {
     Notice {
         api_version: crds::API_VERSION,

@@ -81,7 +81,7 @@ struct Extender {
     url_prefix: String,
 }
 
-/// What the engine is told, and what people should know about the rest of their file.
+/// The settings of the engine and the election, and notes about the rest of the file.
 #[derive(Clone, Debug)]
 pub struct SchedulerConfiguration {
     pub engine: EngineConfig,

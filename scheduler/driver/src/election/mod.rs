@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A process that is stopped and continued may not notice the time that has passed before its next write
-//! is on its way. That one the API server refuses: each Binding says who decided it.
+//! is on its way. The API server refuses that write: each Binding names the leader that decided it.
 
 mod candidate;
 mod fence;

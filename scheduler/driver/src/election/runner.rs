@@ -34,7 +34,7 @@ pub struct Election {
 }
 
 impl Election {
-    /// The client must not be the fenced one: who does not lead yet has to write the Lease.
+    /// The client must not be the fenced one: a replica that does not lead yet has to write the Lease.
     pub fn new(client: Client, settings: ElectionSettings) -> Self {
         let tenure = Tenure::following();
         let leases = Leases {
@@ -163,7 +163,7 @@ struct Leases {
     api: Api<Lease>,
     name: String,
     call_timeout: Duration,
-    /// So that an outage is told once, not at every attempt.
+    /// So that an outage is logged once, not at every attempt.
     failing: bool,
 }
 

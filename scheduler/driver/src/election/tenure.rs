@@ -107,7 +107,7 @@ impl Tenure {
         self.term().is_some()
     }
 
-    /// Who leads instead, by holder identity, as far as it is known. None while this replica leads, and for
+    /// The other leader, by holder identity, as far as it is known. None while this replica leads, and for
     /// one that only looks on: no other replica has its state.
     pub fn leader_elsewhere(&self) -> Option<Option<Arc<str>>> {
         if self.leads() || self.looks_on {

@@ -1,4 +1,4 @@
-//! Who keeps the ring: a thread of its own, so that writing and compressing delay no decision.
+//! The thread that keeps the ring, so that writing and compressing delay no decision.
 
 use std::io;
 use std::path::PathBuf;

@@ -47,7 +47,7 @@ pub struct Replayed {
     pub polls: u64,
     /// Bindings that were decided.
     pub binds: u64,
-    /// Times that a Pod was told why it waits.
+    /// Reports of why a Pod waits.
     pub held: u64,
     /// Steps of evictions.
     pub evictions: u64,

@@ -1,5 +1,5 @@
-//! Who writes the files: a thread of its own, because a folder on a server that is gone answers to no call, for ever.
-//! That costs the files, and neither the ring nor a decision.
+//! The thread that writes the files: calls to a folder on a server that is gone may never return. That costs the files,
+//! and neither the ring nor a decision.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use tracing::{error, info, warn};
 use super::files::Files;
 use super::keeper::Parts;
 
-/// What fails may fail at every turn: one journal tells as much as a thousand.
+/// What fails may fail at every turn: one journal shows as much as a thousand.
 const PAUSE: Duration = Duration::from_mins(1);
 /// Journals that wait while another is written: with one a minute, a folder that is slow has caught up by then.
 const WAITING_MAX: usize = 1;
@@ -34,7 +34,7 @@ pub(super) struct Writer {
     pace: Pace,
     /// Journals that were not written.
     lost: Arc<AtomicU64>,
-    /// So that a folder that hangs is told once.
+    /// So that a folder that hangs is reported once.
     hangs: bool,
 }
 

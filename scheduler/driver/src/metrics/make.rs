@@ -17,7 +17,7 @@ pub(super) struct Maker {
     made: RefCell<Collectors>,
 }
 
-/// Everything that was registered: a registry tells of what has series already, and of nothing else.
+/// Everything that was registered: a registry only shows what has series already.
 #[derive(Default)]
 pub struct Collectors(Vec<Box<dyn Collector>>);
 

@@ -156,7 +156,7 @@ impl Metrics {
         raise_to(&self.journal_files_lost, lost);
     }
 
-    /// Who waits for what. `None`: another replica leads, and says it.
+    /// What Pods wait for. `None`: another replica leads, and publishes it.
     pub(crate) fn publish_summary(&self, summary: Option<&PendingSummary>, clock: &Clock) {
         self.held.publish(summary, &self.queues.unschedulable, clock);
     }

@@ -84,7 +84,7 @@ impl<'a> Look<'a> {
     /// Whether the grant is one, and gives what the Pod asks for and nothing else.
     pub fn grant_agrees(&self) -> bool {
         if self.grant().is_none() {
-            // A Pod that asks for nothing is granted nothing, and says at most who bound it.
+            // A Pod that asks for nothing is granted nothing, and names at most the leader that bound it.
             return !self.refers();
         }
         let empty = BTreeMap::new();

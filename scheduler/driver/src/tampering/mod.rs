@@ -2,8 +2,8 @@
 //!
 //! The API server keeps others from it where `config/admission/` is installed; this is for where it is
 //! not. [`pods`] looks at Pods, [`uses`] at what the driver itself has written into the status of
-//! objects, [`notices`] tells people what they did in vain. Nothing here changes where a Pod goes, but for one thing: a grant that certainly no Binding
-//! of ours has written does not count.
+//! objects, [`notices`] reports annotations without effect. Nothing here changes where a Pod goes, but for
+//! one thing: a grant that certainly no Binding of ours has written does not count.
 
 mod grants;
 mod notices;

@@ -1,4 +1,4 @@
-//! Pods of ours: who put them on their Node, and whether their result annotations stay as they were.
+//! Pods of ours: which account put them on their Node, and whether their result annotations stay as they were.
 
 use std::collections::HashMap;
 use std::sync::Arc;

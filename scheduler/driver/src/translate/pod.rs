@@ -77,7 +77,7 @@ fn preempted(wire: &WirePod) -> Option<&WireCondition> {
     condition.filter(|it| it.status == "True" && it.reason == PREEMPTION_BY_SCHEDULER)
 }
 
-/// Each scheduler says in the message who it is.
+/// Each scheduler begins the message with its name.
 fn is_announced(wire: &WirePod) -> bool {
     let by_us = |it: &WireCondition| it.message.starts_with(crds::SCHEDULER_NAME);
     wire.metadata.deletion_timestamp.is_none() && preempted(wire).is_some_and(by_us)

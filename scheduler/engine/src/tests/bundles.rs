@@ -1,4 +1,4 @@
-//! MemoryBundles beside Corridors, quotas, and whom an owner lets in.
+//! MemoryBundles beside Corridors, quotas, and the namespaces that an owner lets in.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

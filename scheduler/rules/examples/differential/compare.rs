@@ -188,7 +188,7 @@ impl Findings {
     }
 }
 
-/// kube-scheduler does not delete those who are already on their way out.
+/// kube-scheduler does not delete Pods that are already terminating.
 fn to_delete(cluster: &Cluster, candidate: &Candidate) -> Vec<String> {
     let victims = candidate.victims.iter().filter_map(|uid| cluster.pods().get(uid));
     let staying = victims.filter(|pod| !pod.deletion.is_terminating());

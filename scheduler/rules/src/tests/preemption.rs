@@ -1,4 +1,4 @@
-//! Who has to go, and where.
+//! Victims, and the Node they are on.
 
 use model::{ClusterPod, PreemptionPolicy};
 use model::{Deletion, Effect, LabelSelector, ObjectKey, PodDisruptionBudget, PodUid};

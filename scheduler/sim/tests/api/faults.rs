@@ -1,4 +1,4 @@
-//! Faults on purpose: each does what it says, to whom it says, and then all is well again.
+//! Faults on purpose: each does what it says, to the requests it names, and then all is well again.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ async fn a_fault_may_be_meant_for_one_subresource_of_one_object() {
 async fn a_delayed_request_is_overtaken() {
     let (server, client) = start().await;
     let maps = maps_at(client.clone());
-    // Far longer than the other request takes; nobody waits for it to pass.
+    // Far longer than the other request takes; the test does not wait for it to pass.
     let slow = Matching::any().verb(Verb::Create);
     server.inject(slow, Fault::Delay(Duration::from_hours(1)), 1);
     let delayed = tokio::spawn({

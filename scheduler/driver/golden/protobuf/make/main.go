@@ -102,7 +102,7 @@ func filler() *randfill.Filler {
 			c.FillNoCustom(source)
 			keepOne(reflect.ValueOf(source).Elem(), c)
 		},
-		// Nobody asks for what is in these.
+		// The scheduler reads nothing of these.
 		func(*corev1.SecurityContext, randfill.Continue) {},
 		func(*corev1.PodSecurityContext, randfill.Continue) {},
 		func(*corev1.Lifecycle, randfill.Continue) {},

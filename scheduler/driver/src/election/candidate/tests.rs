@@ -284,7 +284,7 @@ impl Story {
         }
     }
 
-    /// Who leads by its own clock, whatever it has noticed.
+    /// Which replica leads by its own clock, whatever it has noticed.
     fn check(&self) {
         let leads = |replica: &&Replica| {
             let until = term(&replica.candidate).and_then(|term| term.until);

@@ -1,7 +1,7 @@
 //! Pods and Nodes as protobuf, the two kinds of which there are many.
 //!
 //! The messages have only the fields that are needed, with the numbers of Kubernetes' `generated.proto`; all
-//! others are skipped. Both forms must tell the same: a test of `watch/` compares them.
+//! others are skipped. Both forms must give the same: a test of `watch/` compares them.
 
 mod affinity;
 mod container;

@@ -1,5 +1,5 @@
-//! What is remembered makes answers quick and changes none of them: who is asked for the first time gives the same. So does
-//! an engine that is brought back from a snapshot.
+//! Caches make answers quick and change none of them: placing with empty caches gives the same. So does an engine
+//! that is brought back from a snapshot.
 
 use std::sync::Arc;
 
