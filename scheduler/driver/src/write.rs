@@ -129,7 +129,7 @@ impl Driver {
 
     pub(crate) fn write_unschedulable(&mut self, report: Unschedulable) {
         let id = self.slots.begin_write(&report.pod.namespace, self.clock.now());
-        info!(pod = %report.pod, why = %report.message, "report");
+        info!(pod = %report.pod, why = %report.message, "held");
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();
         tokio::spawn(async move {

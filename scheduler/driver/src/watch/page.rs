@@ -48,7 +48,7 @@ pub(super) async fn asked<K: Wire>(
     let request = request.map_err(failed)?;
     let reply = match timeout(SILENCE_MAX, client.send(request)).await {
         Ok(reply) => reply.map_err(failed)?,
-        Err(_) => return Err(Unanswered::because(format!("no decoder within {SILENCE_MAX:?}"))),
+        Err(_) => return Err(Unanswered::because(format!("no answer within {SILENCE_MAX:?}"))),
     };
     let status = reply.status();
     if status.is_success() {

@@ -124,7 +124,7 @@ fn after_a_panic_one_pod_is_set_aside_and_the_others_go_on() {
     assert_eq!(world.engine.reserved(&corridor("c1")), Some(Amount::from_whole(60)));
     let reports = world.held_reports();
     assert!(
-        reports.iter().any(|(pod, text)| &*pod.name == "poison" && text.contains("set it blocked"))
+        reports.iter().any(|(pod, text)| &*pod.name == "poison" && text.contains("set it aside"))
     );
     world.end("bound");
     assert_eq!(world.bind_all(), ["waits"]);

@@ -224,7 +224,7 @@ fn a_rebuilt_engine_knows_the_same_cluster_and_the_same_nominations() {
     assert_eq!(world.engine.recover().unwrap().as_str(), "uid-poison");
     assert_eq!(world.engine.cluster, before);
     assert!(world.bind_all().is_empty());
-    assert!(world.message("poison").contains("has set it blocked"), "{}", world.message("poison"));
+    assert!(world.message("poison").contains("has set it aside"), "{}", world.message("poison"));
     assert_eq!(world.engine.stats().quarantined, 1);
     world.pass(Duration::from_secs(20));
     world.step_done(&announced);

@@ -79,7 +79,10 @@ fn nominated_pods_hold_their_room_against_their_equals_and_below() {
     let asks = |priority| pod("p").priority(priority).asks(500, 0).build();
     assert!(!fits(&cluster, &asks(4), "n"));
     assert!(!fits(&cluster, &asks(5), "n"));
-    assert!(fits(&cluster, &asks(6), "n"), "a higher priority takes what lower were nominated");
+    assert!(
+        fits(&cluster, &asks(6), "n"),
+        "a higher priority takes what lower ones are nominated for"
+    );
     let itself = &cluster.pods()[&model::PodUid::new("team-a/nominated")];
     assert!(fits(&cluster, itself, "n"), "nobody stands in their own way");
 }

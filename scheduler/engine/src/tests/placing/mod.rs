@@ -168,7 +168,7 @@ fn most_questions_are_answered_the_quick_way() {
     }
     assert!(placed > 1000 && nowhere > 500, "{placed} placed, {nowhere} nowhere");
     assert!(remedies > 150, "{remedies} remedies");
-    assert!(nominated > 40, "{nominated} of Pods that were nominated a Node");
+    assert!(nominated > 40, "{nominated} of nominated Pods");
     assert!(violations > 20, "{violations} remedies violate a budget");
     assert!(unknown * 4 < placed + nowhere, "{unknown} unknown of {}", placed + nowhere);
 }
