@@ -4,7 +4,7 @@ use model::PodUid;
 
 use crate::engine::Engine;
 use crate::placing::Placing;
-use crate::record::Stage;
+use crate::record::{Record, Stage};
 use crate::rejection::Rejection;
 
 impl Engine {
@@ -15,65 +15,68 @@ impl Engine {
     /// binding Pods) is kept; queues and sums, which the panic may have left half
     /// changed, are derived again.
     pub fn recover(&mut self) -> Option<PodUid> {
-        let mut fresh = Self::new(self.config.clone());
-        std::mem::swap(self, &mut fresh);
-        let before = fresh;
-        self.now = before.now;
-        self.cluster = before.cluster;
-        let pods = before.pods.into_sorted();
+        let config = self.config.clone();
+        // Without `..`: a new field of the engine must be kept or derived here.
+        let Self {
+            config: _,
+            now,
+            cluster,
+            placing,
+            pods,
+            objects,
+            fresh,
+            ledger: _,
+            active: _,
+            backoff: _,
+            parked: _,
+            wake_index: _,
+            throttle,
+            excluded,
+            device_classes,
+            evictions,
+            nominations: _,
+            foreign,
+            sweep_at,
+            sweep_after: _,
+            reports,
+            uses,
+            kept: _,
+            room_changes: _,
+            unsynced,
+            rng,
+            pods_seen,
+            trying: culprit,
+            stats,
+            queue_metrics,
+        } = std::mem::replace(self, Self::new(config.clone()));
+        let (mut cluster, pods) = (cluster, pods.into_sorted());
         for record in &pods {
-            self.cluster.remove_pod(&record.pod.uid);
+            cluster.remove_pod(&record.pod.uid);
         }
-        self.placing =
-            Placing::of(&self.cluster, before.placing.seats().to_vec(), self.config.cache);
-        self.excluded = before.excluded;
-        self.device_classes = before.device_classes;
-        self.throttle = before.throttle.without_pods();
-        self.evictions = before.evictions;
-        self.foreign = before.foreign;
-        self.sweep_at = before.sweep_at;
-        self.unsynced = before.unsynced;
-        self.rng = before.rng;
-        self.pods_seen = before.pods_seen;
-        self.fresh = before.fresh;
-        self.objects = before.objects.without_queues();
-        self.stats.attempts_scheduled = before.stats.attempts_scheduled;
-        self.stats.attempts_unschedulable = before.stats.attempts_unschedulable;
-        self.stats.attempts_error = before.stats.attempts_error + 1;
-        self.stats.quarantined = before.stats.quarantined;
-        self.stats.preemptions = before.stats.preemptions;
-        self.stats.preemption_victims = before.stats.preemption_victims;
-        self.stats.woken_by_sweep = before.stats.woken_by_sweep;
-        self.queue_metrics = before.queue_metrics;
-        self.reports = before.reports.only_scheduled();
-        self.uses = before.uses;
-        let culprit = before.trying;
-        for mut record in pods {
-            let uid = record.pod.uid.clone();
-            let is_culprit = culprit.as_ref() == Some(&uid);
-            if is_culprit {
-                // Whatever it took was never handed out.
-                record.reservation = None;
-                record.nominated = None;
-            }
-            let to = match record.stage {
-                _ if is_culprit => Stage::OnHold,
-                Stage::Binding { .. } | Stage::Bound | Stage::Gated | Stage::Finished => {
-                    record.stage.clone()
-                }
-                _ => Stage::Active,
-            };
-            if let Some(reservation) = &record.reservation {
-                self.ledger.take(&record.pod, reservation);
-                self.ledger.commit();
-            }
-            self.restore_nomination(&record);
-            record.stage = Stage::Gated;
-            (record.parked_as, record.woken_as) = (None, None);
-            *self.stats.of_stage(&record.stage) += 1;
-            self.pods.insert(record);
-            self.move_to(&uid, to);
-            self.sync_pod_to_cluster(&uid);
+        *self = Self {
+            now,
+            placing: Placing::of(&cluster, placing.seats().to_vec(), config.cache),
+            cluster,
+            objects: objects.without_queues(),
+            fresh,
+            throttle: throttle.without_pods(),
+            excluded,
+            device_classes,
+            evictions,
+            foreign,
+            sweep_at,
+            reports: reports.only_scheduled(),
+            uses,
+            unsynced,
+            rng,
+            pods_seen,
+            stats: stats.after_failure(),
+            queue_metrics,
+            ..Self::new(config)
+        };
+        for record in pods {
+            let is_culprit = culprit.as_ref() == Some(&record.pod.uid);
+            self.recover_pod(record, is_culprit);
         }
         let culprit = culprit?;
         self.stats.quarantined += 1;
@@ -82,5 +85,32 @@ impl Engine {
         self.queue_metrics.tried(self.now, record);
         self.reports.unschedulable(self.now, &culprit, &record.report);
         Some(culprit)
+    }
+
+    fn recover_pod(&mut self, mut record: Record, is_culprit: bool) {
+        let uid = record.pod.uid.clone();
+        if is_culprit {
+            // Whatever it took was never handed out.
+            record.reservation = None;
+            record.nominated = None;
+        }
+        let to = match record.stage {
+            _ if is_culprit => Stage::OnHold,
+            Stage::Binding { .. } | Stage::Bound | Stage::Gated | Stage::Finished => {
+                record.stage.clone()
+            }
+            _ => Stage::Active,
+        };
+        if let Some(reservation) = &record.reservation {
+            self.ledger.take(&record.pod, reservation);
+            self.ledger.commit();
+        }
+        self.restore_nomination(&record);
+        record.stage = Stage::Gated;
+        (record.parked_as, record.woken_as) = (None, None);
+        *self.stats.of_stage(&record.stage) += 1;
+        self.pods.insert(record);
+        self.move_to(&uid, to);
+        self.sync_pod_to_cluster(&uid);
     }
 }

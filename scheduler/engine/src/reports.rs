@@ -218,8 +218,9 @@ impl Reports {
     }
 
     /// After it was read: what is queued is queued once.
-    pub fn know_members(&mut self) {
+    pub fn with_members(mut self) -> Self {
         self.unschedulable_members = self.unschedulable.iter().cloned().collect();
+        self
     }
 
     fn push_unschedulable(&mut self, pod: &PodUid) {

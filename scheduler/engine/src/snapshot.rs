@@ -8,6 +8,7 @@ use model::{
     ClusterNode, ClusterPod, Instant, LabelSelector, Labels, NodeName, ObjectKey, ObjectKind,
     ObjectRef, Owner, PodDisruptionBudget, PodUid,
 };
+use rules::Cluster;
 use serde::{Deserialize, Serialize};
 
 use crate::device_classes::DeviceClasses;
@@ -80,37 +81,70 @@ impl Snapshot {
 
 impl Engine {
     pub fn snapshot(&self) -> Snapshot {
+        // Without `..`: a new field of the engine must be written, or derived when it is brought back.
+        let Self {
+            config,
+            now,
+            cluster,
+            placing,
+            pods,
+            objects,
+            fresh,
+            ledger: _,
+            active: _,
+            backoff: _,
+            parked,
+            wake_index: _,
+            throttle,
+            excluded,
+            device_classes,
+            evictions,
+            nominations: _,
+            foreign,
+            sweep_at,
+            sweep_after,
+            reports,
+            uses,
+            kept,
+            room_changes,
+            unsynced,
+            rng,
+            pods_seen,
+            trying,
+            stats,
+            queue_metrics,
+        } = self;
         Snapshot {
-            config: self.config.clone(),
-            now: self.now,
-            nodes: self.cluster.nodes.values().cloned().collect(),
-            seats: self.placing.seats().to_vec(),
-            namespaces: self.cluster.namespaces.clone(),
-            budgets: self.cluster.budgets.values().cloned().collect(),
-            services: self.cluster.services.clone(),
-            owners: self.cluster.owners.clone(),
-            pods: self.pods.sorted().into_iter().map(|(_, record)| record.clone()).collect(),
+            config: config.clone(),
+            now: *now,
+            nodes: cluster.nodes.values().cloned().collect(),
+            seats: placing.seats().to_vec(),
+            namespaces: cluster.namespaces.clone(),
+            budgets: cluster.budgets.values().cloned().collect(),
+            services: cluster.services.clone(),
+            owners: cluster.owners.clone(),
+            pods: pods.sorted().into_iter().map(|(_, record)| record.clone()).collect(),
             shown_otherwise: self.shown_otherwise(),
-            objects: self.objects.clone(),
-            fresh: self.fresh.clone(),
-            parked: self.parked.clone(),
-            excluded: self.excluded.clone(),
-            device_classes: self.device_classes.clone(),
-            throttle: self.throttle.clone(),
-            evictions: self.evictions.clone(),
-            foreign: self.foreign.clone(),
-            sweep_at: self.sweep_at,
-            sweep_after: self.sweep_after.clone(),
-            reports: self.reports.clone(),
-            uses: self.uses.clone(),
-            kept: self.kept.clone(),
-            room_changes: self.room_changes,
-            unsynced: self.unsynced.clone(),
-            rng: self.rng.clone(),
-            pods_seen: self.pods_seen,
-            trying: self.trying.clone(),
-            stats: self.stats.clone(),
-            queue_metrics: self.queue_metrics.clone(),
+            objects: objects.clone(),
+            fresh: fresh.clone(),
+            parked: parked.clone(),
+            excluded: excluded.clone(),
+            device_classes: device_classes.clone(),
+            throttle: throttle.clone(),
+            evictions: evictions.clone(),
+            foreign: foreign.clone(),
+            sweep_at: *sweep_at,
+            sweep_after: sweep_after.clone(),
+            reports: reports.clone(),
+            uses: uses.clone(),
+            kept: kept.clone(),
+            room_changes: *room_changes,
+            unsynced: unsynced.clone(),
+            rng: rng.clone(),
+            pods_seen: *pods_seen,
+            trying: trying.clone(),
+            stats: stats.clone(),
+            queue_metrics: queue_metrics.clone(),
         }
     }
 
@@ -135,61 +169,99 @@ impl Engine {
 
     /// Brings back the engine of which the snapshot was taken.
     pub fn restore(snapshot: Snapshot) -> Self {
-        let mut engine = Self::new(snapshot.config);
-        engine.now = snapshot.now;
-        let nodes = snapshot.nodes.into_iter();
-        engine.cluster.nodes = nodes.map(|node| (node.node.name.clone(), node)).collect();
-        engine.cluster.namespaces = snapshot.namespaces;
-        for budget in snapshot.budgets {
-            engine.cluster.insert_budget(budget);
+        // Without `..`: what is written must be brought back.
+        let Snapshot {
+            config,
+            now,
+            nodes,
+            seats,
+            namespaces,
+            budgets,
+            services,
+            owners,
+            pods,
+            shown_otherwise,
+            objects,
+            fresh,
+            parked,
+            excluded,
+            device_classes,
+            throttle,
+            evictions,
+            foreign,
+            sweep_at,
+            sweep_after,
+            reports,
+            uses,
+            kept,
+            room_changes,
+            unsynced,
+            rng,
+            pods_seen,
+            trying,
+            stats,
+            queue_metrics,
+        } = snapshot;
+        let mut engine = Self {
+            now,
+            cluster: restore_cluster(nodes, namespaces, budgets, services, owners),
+            objects,
+            fresh,
+            excluded,
+            device_classes,
+            throttle,
+            evictions,
+            foreign,
+            sweep_at,
+            sweep_after,
+            reports: reports.with_members(),
+            uses,
+            kept,
+            room_changes,
+            unsynced,
+            rng,
+            pods_seen,
+            trying,
+            ..Self::new(config)
+        };
+        engine.restore_pods(pods, shown_otherwise);
+        engine.placing = Placing::of(&engine.cluster, seats, engine.config.cache);
+        engine.restore_parked(parked);
+        // Counted again on the way, but it counts more than can be seen.
+        (engine.stats, engine.queue_metrics) = (stats, queue_metrics);
+        engine
+    }
+
+    fn restore_pods(
+        &mut self,
+        pods: Vec<Record>,
+        shown_otherwise: Vec<(PodUid, Option<Arc<ClusterPod>>)>,
+    ) {
+        for record in pods {
+            self.restore_pod(record);
         }
-        engine.cluster.services = snapshot.services;
-        engine.cluster.owners = snapshot.owners;
-        engine.objects = snapshot.objects;
-        engine.fresh = snapshot.fresh;
-        engine.excluded = snapshot.excluded;
-        engine.device_classes = snapshot.device_classes;
-        engine.throttle = snapshot.throttle;
-        engine.evictions = snapshot.evictions;
-        engine.foreign = snapshot.foreign;
-        engine.sweep_at = snapshot.sweep_at;
-        engine.sweep_after = snapshot.sweep_after;
-        engine.reports = snapshot.reports;
-        engine.reports.know_members();
-        engine.uses = snapshot.uses;
-        engine.kept = snapshot.kept;
-        engine.room_changes = snapshot.room_changes;
-        engine.unsynced = snapshot.unsynced;
-        engine.rng = snapshot.rng;
-        engine.pods_seen = snapshot.pods_seen;
-        engine.trying = snapshot.trying;
-        for record in snapshot.pods {
-            engine.restore_pod(record);
-        }
-        for (uid, shown) in snapshot.shown_otherwise {
+        for (uid, shown) in shown_otherwise {
             match shown {
-                Some(pod) => engine.cluster.insert_pod(pod),
-                None => engine.cluster.remove_pod(&uid),
+                Some(pod) => self.cluster.insert_pod(pod),
+                None => self.cluster.remove_pod(&uid),
             };
         }
-        for (key, group) in snapshot.parked.groups() {
+    }
+
+    fn restore_parked(&mut self, parked: Parked) {
+        for (key, group) in parked.groups() {
             for pod in group.pods.values() {
-                if let Some(record) = engine.pods.get_mut(pod) {
+                if let Some(record) = self.pods.get_mut(pod) {
                     record.parked_as = Some(Box::new(key.clone()));
                 }
             }
         }
-        engine.parked = snapshot.parked;
-        engine.parked.rebuild_nominated();
-        engine.placing = Placing::of(&engine.cluster, snapshot.seats, engine.config.cache);
-        let classes: Vec<ParkKey> = engine.parked.classes().cloned().collect();
+        self.parked = parked;
+        self.parked.rebuild_nominated();
+        let classes: Vec<ParkKey> = self.parked.classes().cloned().collect();
         for class in classes {
-            engine.file(&class);
+            self.file(&class);
         }
-        // Counted again on the way, but it counts more than can be seen.
-        engine.stats = snapshot.stats;
-        engine.queue_metrics = snapshot.queue_metrics;
-        engine
     }
 
     fn restore_pod(&mut self, mut record: Record) {
@@ -225,4 +297,19 @@ impl Engine {
             self.move_to(&uid, stage);
         }
     }
+}
+
+fn restore_cluster(
+    nodes: Vec<ClusterNode>,
+    namespaces: BTreeMap<Arc<str>, Labels>,
+    budgets: Vec<PodDisruptionBudget>,
+    services: BTreeMap<ObjectKey, Labels>,
+    owners: BTreeMap<(Arc<str>, Owner), LabelSelector>,
+) -> Cluster {
+    let mut cluster = Cluster::new(nodes, []);
+    (cluster.namespaces, cluster.services, cluster.owners) = (namespaces, services, owners);
+    for budget in budgets {
+        cluster.insert_budget(budget);
+    }
+    cluster
 }

@@ -33,6 +33,42 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// One more attempt has failed on a fault of the scheduler. What is counted by looking at Pods and Nodes is counted
+    /// again.
+    pub(crate) fn after_failure(self) -> Self {
+        let Self {
+            attempts_scheduled,
+            attempts_unschedulable,
+            attempts_error,
+            quarantined,
+            preemptions,
+            preemption_victims,
+            woken_by_sweep,
+            reports_dropped: _,
+            nodes: _,
+            active: _,
+            backoff: _,
+            parked: _,
+            in_queue: _,
+            blocked: _,
+            on_hold: _,
+            gated: _,
+            binding: _,
+            bound: _,
+            finished: _,
+        } = self;
+        Self {
+            attempts_scheduled,
+            attempts_unschedulable,
+            attempts_error: attempts_error + 1,
+            quarantined,
+            preemptions,
+            preemption_victims,
+            woken_by_sweep,
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn of_stage(&mut self, stage: &Stage) -> &mut usize {
         match stage {
             Stage::Gated => &mut self.gated,
