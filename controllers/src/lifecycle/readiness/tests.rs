@@ -1,3 +1,4 @@
+use super::StatusInput as Input;
 use super::*;
 use crate::lifecycle::Drift;
 use daemons::ticket::TicketFault;
@@ -23,8 +24,8 @@ fn observed() -> Observed {
 }
 
 /// Allocated, trusted and well.
-fn input(observed: &Observed) -> StatusInput<'_> {
-    StatusInput {
+fn input(observed: &Observed) -> Input<'_> {
+    Input {
         observed,
         backend: "corrd",
         has_backend: true,
@@ -53,7 +54,7 @@ fn every_state_has_its_phase_and_reason() {
     let leaving = Observed { is_deleting: true, ..observed.clone() };
     let known = Observed { handle: Some("a".into()), ..observed.clone() };
     let v = || input(&observed);
-    let waiting = StatusInput { is_allocated: false, is_matching: false, ..v() };
+    let waiting = Input { is_allocated: false, is_matching: false, ..v() };
     let long = Flow::Silent(Duration::from_secs(15), "why".into());
     let short = Flow::Silent(Duration::from_secs(14), "why".into());
     let expired = TicketFault::Expired { at: Timestamp::UNIX_EPOCH };
@@ -67,58 +68,42 @@ fn every_state_has_its_phase_and_reason() {
     let unattested = last_error(Step::Attest, true);
     let table = [
         (v(), Phase::Ready, FLOOR_MET),
-        (StatusInput { observed: &leaving, ..v() }, Phase::Releasing, "Releasing"),
-        (
-            StatusInput { has_backend: false, ..waiting.clone() },
-            Phase::Pending,
-            "BackendNotConfigured",
-        ),
-        (
-            StatusInput { invalid: Some("why"), ..waiting.clone() },
-            Phase::Failed,
-            "AllocationRefused",
-        ),
+        (Input { observed: &leaving, ..v() }, Phase::Releasing, "Releasing"),
+        (Input { has_backend: false, ..waiting.clone() }, Phase::Pending, "BackendNotConfigured"),
+        (Input { invalid: Some("why"), ..waiting.clone() }, Phase::Failed, "AllocationRefused"),
         (waiting.clone(), Phase::Allocating, "Allocating"),
         (
-            StatusInput { last_error: Some(&refused), ..waiting.clone() },
+            Input { last_error: Some(&refused), ..waiting.clone() },
             Phase::Failed,
             "AllocationRefused",
         ),
         (
-            StatusInput { last_error: Some(&failed), ..waiting.clone() },
+            Input { last_error: Some(&failed), ..waiting.clone() },
             Phase::Pending,
             "BackendUnreachable",
         ),
-        (StatusInput { last_error: Some(&no_lease), ..v() }, Phase::Ready, FLOOR_MET),
+        (Input { last_error: Some(&no_lease), ..v() }, Phase::Ready, FLOOR_MET),
+        (Input { flow: long, observed: &known, ..v() }, Phase::Degraded, "BackendUnreachable"),
+        (Input { flow: short, ..v() }, Phase::Ready, FLOOR_MET),
+        (Input { trust: &asks, ..waiting.clone() }, Phase::Allocating, "Allocating"),
+        (Input { trust: &asks, ..v() }, Phase::Degraded, "AttestationFailed"),
+        (Input { trust: &stale, ..v() }, Phase::Degraded, "AttestationFailed"),
+        (Input { trust: &denied, ..v() }, Phase::Degraded, "AttestationFailed"),
+        (Input { trust: &denied, ..waiting.clone() }, Phase::Failed, "AttestationFailed"),
         (
-            StatusInput { flow: long, observed: &known, ..v() },
-            Phase::Degraded,
-            "BackendUnreachable",
-        ),
-        (StatusInput { flow: short, ..v() }, Phase::Ready, FLOOR_MET),
-        (StatusInput { trust: &asks, ..waiting.clone() }, Phase::Allocating, "Allocating"),
-        (StatusInput { trust: &asks, ..v() }, Phase::Degraded, "AttestationFailed"),
-        (StatusInput { trust: &stale, ..v() }, Phase::Degraded, "AttestationFailed"),
-        (StatusInput { trust: &denied, ..v() }, Phase::Degraded, "AttestationFailed"),
-        (StatusInput { trust: &denied, ..waiting.clone() }, Phase::Failed, "AttestationFailed"),
-        (
-            StatusInput { trust: &asks, last_error: Some(&unattested), ..waiting.clone() },
+            Input { trust: &asks, last_error: Some(&unattested), ..waiting.clone() },
             Phase::Failed,
             "AttestationFailed",
         ),
         (
-            StatusInput { trust: &unknown, has_attestd: false, ..waiting },
+            Input { trust: &unknown, has_attestd: false, ..waiting },
             Phase::Pending,
             "BackendNotConfigured",
         ),
-        (StatusInput { fault: Some(&slow), ..v() }, Phase::Degraded, "LatencyOverBudget"),
-        (StatusInput { has_extras: true, ..v() }, Phase::Allocating, "Allocating"),
-        (StatusInput { is_matching: false, ..v() }, Phase::Allocating, "Allocating"),
-        (
-            StatusInput { is_matching: false, waits: Some(Waits::Pods), ..v() },
-            Phase::Ready,
-            FLOOR_MET,
-        ),
+        (Input { fault: Some(&slow), ..v() }, Phase::Degraded, "LatencyOverBudget"),
+        (Input { has_extras: true, ..v() }, Phase::Allocating, "Allocating"),
+        (Input { is_matching: false, ..v() }, Phase::Allocating, "Allocating"),
+        (Input { is_matching: false, waits: Some(Waits::Pods), ..v() }, Phase::Ready, FLOOR_MET),
     ];
     for (row, (input, phase, reason)) in table.into_iter().enumerate() {
         let readiness = decide(&input);
@@ -135,7 +120,7 @@ fn the_transition_time_moves_only_on_a_transition() {
     let later = conditions(&input(&observed), &decide(&input(&observed)), at(20));
     assert_eq!(well, later);
     let slow = (not_ready::BELOW_FLOOR, "40 of 100".to_owned());
-    let ill = StatusInput { fault: Some(&slow), ..input(&observed) };
+    let ill = Input { fault: Some(&slow), ..input(&observed) };
     let turned = conditions(&ill, &decide(&ill), at(30));
     assert_eq!(turned[0].last_transition_time, Time(at(30)));
     assert_eq!(turned[1], well[1], "the others stay");
@@ -148,17 +133,17 @@ fn the_transition_time_moves_only_on_a_transition() {
 fn a_change_that_waits_is_pending_and_says_why() {
     let observed = observed();
     let refused = last_error(Step::Change, true);
-    let look = |input: StatusInput<'_>| {
+    let look = |input: Input<'_>| {
         let all = conditions(&input, &decide(&input), Timestamp::UNIX_EPOCH);
         let it = condition::find(&all, condition::UPDATE_PENDING).unwrap();
         (it.status.clone(), it.reason.clone())
     };
     let is = |status: &str, reason: &str| (status.to_owned(), reason.to_owned());
     assert_eq!(look(input(&observed)), is("False", "UpToDate"));
-    let waits = |waits| StatusInput { waits: Some(waits), ..input(&observed) };
+    let waits = |waits| Input { waits: Some(waits), ..input(&observed) };
     assert_eq!(look(waits(Waits::Pods)), is("True", "InUse"));
     assert_eq!(look(waits(Waits::Trust)), is("True", "AttestationFailed"));
-    let no = StatusInput { last_error: Some(&refused), has_change: true, ..input(&observed) };
+    let no = Input { last_error: Some(&refused), has_change: true, ..input(&observed) };
     assert_eq!(look(no), is("True", "AllocationRefused"));
 }
 
@@ -174,7 +159,7 @@ fn a_release_that_waits_names_the_pods_and_the_way_out() {
     let used = crate::lifecycle::Use { count: Some(7), pods: &pods };
     let observed =
         Observed { is_deleting: true, ..Observed::new(&metadata, "f", None, None, used, &[]) };
-    let told = decide(&StatusInput { waits: Some(Waits::Drain), ..input(&observed) }).message;
+    let told = decide(&Input { waits: Some(Waits::Drain), ..input(&observed) }).message;
     let expected = "waits until no Pod uses it: team/a, team/b, team/c and 4 more; end them, or set \
                     the annotation corridoros.io/force-release=\"true\" to release it all the same";
     assert_eq!(told, expected);
@@ -183,7 +168,7 @@ fn a_release_that_waits_names_the_pods_and_the_way_out() {
 #[test]
 fn every_condition_has_a_message() {
     let observed = observed();
-    for input in [input(&observed), StatusInput { is_allocated: false, ..input(&observed) }] {
+    for input in [input(&observed), Input { is_allocated: false, ..input(&observed) }] {
         let all = conditions(&input, &decide(&input), Timestamp::UNIX_EPOCH);
         assert!(all.iter().all(|it| !it.message.is_empty()), "{all:?}");
     }
