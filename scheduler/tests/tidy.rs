@@ -15,7 +15,7 @@ const MAY_IMPORT: [(&str, &[&str]); 8] = [
     ("benches", &["e2e", "engine", "model", "oracle"]),
     ("engine", &["model", "oracle"]),
     ("oracle", &["model"]),
-    ("controllers", &["crds", "daemons", "own-writes", "sim"]),
+    ("controllers", &["controller-runtime", "crds", "daemons", "own-writes", "sim"]),
     ("own-writes", &["crds"]),
     ("driver", &["crds", "engine", "model", "own-writes"]),
     // Only its tests: the scenarios know of no in-memory API.

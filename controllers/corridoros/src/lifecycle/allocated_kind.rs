@@ -1,0 +1,196 @@
+//! What differs between Corridors and MemoryBundles; everything else is in [`super`].
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use controller_runtime::{Object, Triggers};
+use crds::Phase;
+use daemons::attestd::DeviceKind;
+use daemons::corrd::Lease;
+use daemons::{DaemonError, Owner, Released, Reply};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use own_writes::PlacementStatus;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::observed::Observed;
+use crate::context::Context;
+use crate::metrics::ObjectState;
+use crate::settings::Settings;
+use crate::sweep::KnownUids;
+use crate::telemetry_cache::TelemetryCache;
+
+/// An allocation as its daemon describes it.
+pub(crate) trait Allocation: Clone + Debug + Send + Sync + 'static {
+    fn id(&self) -> &str;
+    fn owner(&self) -> &Owner;
+    fn device(&self) -> Option<&str>;
+    /// `policy_lease_ttl_s`, and when it runs out.
+    fn lease(&self) -> (u64, Timestamp);
+    fn set_lease(&mut self, lease: Lease);
+}
+
+/// A kind whose objects stand for an allocation of a daemon.
+pub(crate) trait AllocatedKind: Send + Sync + 'static {
+    const FINALIZER: &'static str;
+    const DEVICE_KIND: DeviceKind;
+    /// The name of the daemon.
+    const BACKEND: &'static str;
+
+    type Object: Object;
+    type Status: Clone + Debug + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync;
+    type Request: Send + Sync;
+    type Allocation: Allocation;
+    type Sample: Clone + Debug + Send + Sync;
+    type Change: Clone + Debug + PartialEq + Send + Sync;
+    /// What is remembered to judge readings over time.
+    type Signals: Clone + Debug + Default + Send + Sync;
+
+    fn has_backend(context: &Context) -> bool;
+    fn telemetry_cache(context: &Context) -> &TelemetryCache<Self::Sample>;
+    fn known_uids(context: &Context) -> &KnownUids;
+    fn triggers(context: &Context) -> &Triggers;
+    fn begin_metrics(context: &Context, object: &Self::Object);
+    fn record_metrics(context: &Context, object: &Self::Object, sample: &Self::Sample);
+    fn record_state(context: &Context, object: &Self::Object, state: ObjectState, now: Timestamp);
+    fn forget_metrics(context: &Context, object: &Self::Object);
+
+    // Pure.
+
+    fn observed(object: &Self::Object) -> Observed;
+    /// The part of the status that the controllers write.
+    fn own_status(object: &Self::Object) -> Self::Status;
+    /// The object with this in the place of that part.
+    fn with_own_status(object: &Self::Object, own: &Self::Status) -> Self::Object;
+    /// The part of the status by which Pods are placed.
+    fn placement(status: &Self::Status, ticket: Option<String>) -> PlacementStatus;
+    fn validate(object: &Self::Object) -> Result<(), String>;
+    fn demands_attestation(object: &Self::Object) -> bool;
+    fn request(
+        object: &Self::Object,
+        owner: &Owner,
+        device: Option<&str>,
+        now: Timestamp,
+    ) -> Self::Request;
+    /// The idempotency key.
+    fn key(request: &Self::Request) -> String;
+    /// Whether an allocation satisfies a request, changes in place aside.
+    fn satisfies(allocation: &Self::Allocation, request: &Self::Request) -> bool;
+    /// What has to be changed in place.
+    fn change(allocation: &Self::Allocation, request: &Self::Request) -> Option<Self::Change>;
+    /// When the request changes by itself.
+    fn next_change(_object: &Self::Object, _now: Timestamp) -> Option<Timestamp> {
+        None
+    }
+    /// Whether a sample is of the allocation as it stands, not of an earlier floor.
+    fn is_current(allocation: &Self::Allocation, sample: &Self::Sample) -> bool;
+    /// Whether the status has readings that only a sample can give.
+    fn has_reading(_object: &Self::Object) -> bool {
+        true
+    }
+    /// Whether a sample has left the deadband of a reading.
+    fn has_moved(
+        object: &Self::Object,
+        allocation: &Self::Allocation,
+        sample: &Self::Sample,
+    ) -> bool;
+    /// The health of an allocation. Updates the signals.
+    fn judge(
+        object: &Self::Object,
+        allocation: &Self::Allocation,
+        sample: Option<&Self::Sample>,
+        signals: &mut Self::Signals,
+        settings: &Settings,
+        now: Timestamp,
+    ) -> Health<Self::Change>;
+    /// A change was requested, whatever its outcome.
+    fn change_requested(_signals: &mut Self::Signals, _change: &Self::Change, _now: Timestamp) {}
+    fn status(
+        allocation: Option<&Self::Allocation>,
+        sample: Option<&Self::Sample>,
+        base: StatusBase,
+    ) -> Self::Status;
+    /// Nothing is known about the allocation, so what the status says about it stays.
+    fn status_unknown(object: &Self::Object, base: StatusBase) -> Self::Status;
+    /// How far the new status is from the written one.
+    fn drift(object: &Self::Object, next: &Self::Status) -> Drift;
+
+    // Calls to the daemon.
+
+    fn list<'a>(context: &'a Context, owner_prefix: &'a str) -> Reply<'a, Vec<Self::Allocation>>;
+    fn get<'a>(context: &'a Context, id: &'a str) -> Reply<'a, Option<Self::Allocation>>;
+    /// One reading, taken now. `None`: there is no such allocation.
+    fn telemetry<'a>(context: &'a Context, id: &'a str) -> Reply<'a, Option<Self::Sample>>;
+    fn allocate<'a>(
+        context: &'a Context,
+        object: &'a Self::Object,
+        request: Self::Request,
+        ticket: Option<String>,
+    ) -> Reply<'a, Self::Allocation>;
+    fn release<'a>(context: &'a Context, id: &'a str, owner: &'a Owner) -> Reply<'a, Released>;
+    fn renew<'a>(context: &'a Context, id: &'a str, owner: &'a Owner) -> Reply<'a, Lease>;
+    fn apply_change<'a>(
+        context: &'a Context,
+        object: &'a Self::Object,
+        id: &'a str,
+        owner: &'a Owner,
+        change: &'a Self::Change,
+    ) -> Reply<'a, ()>;
+}
+
+/// The health of an allocation.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Health<C> {
+    /// Reason and message, if it cannot serve.
+    pub fault: Option<(&'static str, String)>,
+    /// What might help.
+    pub remedy: Option<C>,
+    /// When to judge again though no sample has come.
+    pub recheck_after: Option<Duration>,
+}
+
+impl<C> Default for Health<C> {
+    fn default() -> Self {
+        Self { fault: None, remedy: None, recheck_after: None }
+    }
+}
+
+/// The part of a status that all kinds share.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct StatusBase {
+    pub phase: Phase,
+    pub generation: i64,
+    pub conditions: Vec<Condition>,
+    pub attestation_expires_at: Option<Timestamp>,
+}
+
+impl StatusBase {
+    /// For a status of which only the readings matter.
+    pub fn of_readings() -> Self {
+        Self {
+            phase: Phase::default(),
+            generation: 0,
+            conditions: Vec::new(),
+            attestation_expires_at: None,
+        }
+    }
+}
+
+/// How far a new status is from the written one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Drift {
+    /// Inside every deadband.
+    None,
+    /// A reading or a message changed.
+    Reading,
+    /// A phase, a reason, a handle or a floor changed: write at once.
+    Transition,
+}
+
+/// The answer of a call whose daemon is not configured. Plans make no such call.
+pub(crate) fn not_configured<'a, T: Send + 'a>(action: &'static str) -> Reply<'a, T> {
+    let error =
+        DaemonError::Connect { action, url: String::new(), why: "it is not configured".to_owned() };
+    Box::pin(std::future::ready(Err(error)))
+}
