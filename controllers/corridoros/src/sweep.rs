@@ -37,24 +37,23 @@ impl KnownUids {
 }
 
 pub(crate) async fn run<K: AllocatedKind>(context: Arc<Context>) {
-    if !K::has_backend(&context) {
-        return std::future::pending().await;
-    }
+    let Some(daemon) = K::daemon(&context) else { return std::future::pending().await };
     let mut suspects = BTreeSet::new();
     loop {
         let pause = context.settings.sweep_interval.mul_f64(0.8 + 0.4 * jitter());
         tokio::time::sleep(pause).await;
-        suspects = round::<K>(&context, &suspects).await;
+        suspects = round::<K>(&context, daemon, &suspects).await;
     }
 }
 
 /// Releases those of the suspects that are orphans again; returns the new suspects.
 async fn round<K: AllocatedKind>(
     context: &Context,
+    daemon: &K::Daemon,
     suspects: &BTreeSet<(String, String)>,
 ) -> BTreeSet<(String, String)> {
     let prefix = Owner::cluster_prefix(&context.cluster_uid);
-    let allocations = match K::list(context, &prefix).await {
+    let allocations = match K::list(daemon, &prefix).await {
         Ok(allocations) => allocations,
         Err(error) => {
             warn!(backend = K::BACKEND, %error, "no sweep");
@@ -80,7 +79,7 @@ async fn round<K: AllocatedKind>(
             next.insert(name);
             continue;
         }
-        match K::release(context, orphan.id(), orphan.owner()).await {
+        match K::release(daemon, orphan.id(), orphan.owner()).await {
             Ok(released) => {
                 info!(id = orphan.id(), owner = %orphan.owner(), ?released, "swept");
                 context.alarms.orphaned(orphan.owner().object_uid());

@@ -1,45 +1,35 @@
 //! A Corridor and its path at corrd, as a reconcile sees them.
 
-use daemons::corrd::{Corridor, CorridorTelemetry, Lease};
+use daemons::corrd::{Corrd, Corridor, CorridorTelemetry, Lease};
 use daemons::{Owner, Reply};
 use jiff::Timestamp;
 
-use crate::context::Context;
-use crate::lifecycle::{Allocation, Observed, Use, not_configured};
+use super::Corridors;
+use crate::lifecycle::{Allocation, ObserveStep, Observed, Use};
 
-pub(super) fn observed(object: &crds::Corridor) -> Observed {
-    let status = object.status.clone().unwrap_or_default();
-    Observed::new(
-        &object.metadata,
-        crds::CORRIDOR_FINALIZER,
-        status.phase,
-        status.corridor_id,
-        Use { count: status.in_use, pods: &status.in_use_by },
-        &status.conditions,
-    )
-}
-
-pub(super) fn list<'a>(context: &'a Context, owner_prefix: &'a str) -> Reply<'a, Vec<Corridor>> {
-    match &context.backends.corrd {
-        Some(corrd) => corrd.list(owner_prefix),
-        None => not_configured("list corridors"),
+impl ObserveStep for Corridors {
+    fn observed(object: &crds::Corridor) -> Observed {
+        let status = object.status.clone().unwrap_or_default();
+        Observed::new(
+            &object.metadata,
+            crds::CORRIDOR_FINALIZER,
+            status.phase,
+            status.corridor_id,
+            Use { count: status.in_use, pods: &status.in_use_by },
+            &status.conditions,
+        )
     }
-}
 
-pub(super) fn get<'a>(context: &'a Context, id: &'a str) -> Reply<'a, Option<Corridor>> {
-    match &context.backends.corrd {
-        Some(corrd) => corrd.get(id),
-        None => not_configured("get corridor"),
+    fn list<'a>(corrd: &'a dyn Corrd, owner_prefix: &'a str) -> Reply<'a, Vec<Corridor>> {
+        corrd.list(owner_prefix)
     }
-}
 
-pub(super) fn telemetry<'a>(
-    context: &'a Context,
-    id: &'a str,
-) -> Reply<'a, Option<CorridorTelemetry>> {
-    match &context.backends.corrd {
-        Some(corrd) => corrd.telemetry(id),
-        None => not_configured("read corridor"),
+    fn get<'a>(corrd: &'a dyn Corrd, id: &'a str) -> Reply<'a, Option<Corridor>> {
+        corrd.get(id)
+    }
+
+    fn telemetry<'a>(corrd: &'a dyn Corrd, id: &'a str) -> Reply<'a, Option<CorridorTelemetry>> {
+        corrd.telemetry(id)
     }
 }
 

@@ -8,6 +8,10 @@ use daemons::corrd::{
     RecalibrationRequest,
 };
 use daemons::{Owner, limits};
+use jiff::Timestamp;
+
+use super::Corridors;
+use crate::lifecycle::PlanStep;
 
 /// What is done to an allocated path.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,8 +22,47 @@ pub(crate) enum PathChange {
     Recalibrate(RecalibrationRequest),
 }
 
+impl PlanStep for Corridors {
+    fn validate(object: &crds::Corridor) -> Result<(), String> {
+        validate(&object.spec)
+    }
+
+    fn demands_attestation(object: &crds::Corridor) -> bool {
+        object.spec.attestation_required
+    }
+
+    fn request(
+        object: &crds::Corridor,
+        owner: &Owner,
+        device: Option<&str>,
+        _: Timestamp,
+    ) -> CorridorRequest {
+        request(&object.spec, owner, device)
+    }
+
+    fn key(request: &CorridorRequest) -> String {
+        request.key().to_string()
+    }
+
+    /// By its key, or by its fields: a path that corrd put on the wanted device by itself satisfies a request that names
+    /// the device.
+    fn satisfies(allocation: &Corridor, request: &CorridorRequest) -> bool {
+        let wanted = request.path.device_id.as_deref();
+        let on_device = wanted.is_none() || allocation.path.device_id.as_deref() == wanted;
+        let path =
+            PathSpec { device_id: request.path.device_id.clone(), ..allocation.path.clone() };
+        let as_stands = CorridorRequest { path, ..request.clone() };
+        allocation.idempotency_key == request.key()
+            || (on_device && as_stands.key() == request.key())
+    }
+
+    fn change(allocation: &Corridor, request: &CorridorRequest) -> Option<PathChange> {
+        change(&allocation.path, &request.path)
+    }
+}
+
 /// The same rules as the CRD's, for clusters in which its validation was weakened.
-pub(super) fn validate(spec: &CorridorSpec) -> Result<(), String> {
+fn validate(spec: &CorridorSpec) -> Result<(), String> {
     let distinct: BTreeSet<u32> = spec.lambda_nm.iter().copied().collect();
     let band = limits::LAMBDA_NM_MIN..=limits::LAMBDA_NM_MAX;
     let target = spec.recalibration.as_ref().and_then(|it| it.target_ber);
@@ -102,18 +145,8 @@ pub(super) fn request(spec: &CorridorSpec, owner: &Owner, device: Option<&str>) 
     CorridorRequest { owner: owner.clone(), path, ticket: None }
 }
 
-/// By its key, or by its fields: a path that corrd put on the wanted device by itself satisfies a request that names the
-/// device.
-pub(super) fn satisfies(allocation: &Corridor, request: &CorridorRequest) -> bool {
-    let wanted = request.path.device_id.as_deref();
-    let on_device = wanted.is_none() || allocation.path.device_id.as_deref() == wanted;
-    let path = PathSpec { device_id: request.path.device_id.clone(), ..allocation.path.clone() };
-    let as_stands = CorridorRequest { path, ..request.clone() };
-    allocation.idempotency_key == request.key() || (on_device && as_stands.key() == request.key())
-}
-
 /// A field that the spec leaves out has corrd's default, also if it had another value before.
-pub(super) fn change(stands: &PathSpec, wanted: &PathSpec) -> Option<PathChange> {
+fn change(stands: &PathSpec, wanted: &PathSpec) -> Option<PathChange> {
     fn differing<T: Clone + Default + PartialEq>(
         stands: Option<&T>,
         wanted: Option<&T>,
@@ -132,7 +165,6 @@ pub(super) fn change(stands: &PathSpec, wanted: &PathSpec) -> Option<PathChange>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jiff::Timestamp;
 
     fn owner() -> Owner {
         Owner::new("cluster", "object").unwrap()
@@ -194,7 +226,7 @@ mod tests {
             let mut edited = spec.clone();
             edit(&mut edited);
             let wanted = request(&edited, &owner(), None);
-            assert_eq!(satisfies(&stands, &wanted), same_path, "row {row}");
+            assert_eq!(Corridors::satisfies(&stands, &wanted), same_path, "row {row}");
             assert_eq!(change(&stands.path, &wanted.path).is_some(), in_place, "row {row}");
         }
         let mut tuned = spec.clone();
@@ -209,8 +241,8 @@ mod tests {
     fn asking_for_attestation_later_keeps_the_path_on_its_device() {
         let spec = CorridorSpec::new(4, [1550], 100);
         let stands = standing(&request(&spec, &owner(), None));
-        assert!(satisfies(&stands, &request(&spec, &owner(), Some("phot-0"))));
-        assert!(!satisfies(&stands, &request(&spec, &owner(), Some("phot-1"))));
+        assert!(Corridors::satisfies(&stands, &request(&spec, &owner(), Some("phot-0"))));
+        assert!(!Corridors::satisfies(&stands, &request(&spec, &owner(), Some("phot-1"))));
     }
 
     #[test]

@@ -9,8 +9,9 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use own_writes::PlacementStatus;
 
+use super::Corridors;
 use super::plan::PathChange;
-use crate::lifecycle::{Damping, Drift, Health, StatusBase, conditions_drift};
+use crate::lifecycle::{Damping, Drift, Health, StatusBase, StatusStep, conditions_drift};
 use crate::settings::Settings;
 
 /// A degraded path has recovered only below this part of its target. The band in between changes nothing.
@@ -51,47 +52,169 @@ impl Signals {
     }
 }
 
-/// Samples without a floor count as current.
-pub(super) fn is_current(allocation: &Corridor, sample: &CorridorTelemetry) -> bool {
-    sample.min_gbps == 0 || sample.min_gbps == allocation.path.min_gbps
-}
+impl StatusStep for Corridors {
+    /// The part that the controllers write.
+    fn own_status(object: &crds::Corridor) -> CorridorStatus {
+        let mut own = object.status.clone().unwrap_or_default();
+        (own.in_use, own.in_use_by) = (None, Vec::new());
+        own.conditions.retain(|it| condition::OF_CONTROLLERS.contains(&it.type_.as_str()));
+        own
+    }
 
-pub(super) fn judge(
-    object: &crds::Corridor,
-    allocation: &Corridor,
-    sample: Option<&CorridorTelemetry>,
-    signals: &mut Signals,
-    settings: &Settings,
-    now: Timestamp,
-) -> Health<PathChange> {
-    let achievable = sample.map_or(allocation.achievable_gbps, |it| it.achievable_gbps);
-    // The lower one: a raised floor that is not allocated yet is not missed.
-    let floor = allocation.path.min_gbps.min(object.spec.min_gbps);
-    let latency = sample.map_or(allocation.latency_ns, |it| it.latency_ns);
-    let (ber_again, remedy) = judge_ber(object, sample, &mut signals.ber, settings, now);
-    let (id, dwell) = (allocation.corridor_id.as_str(), settings.floor_dwell);
-    let is_below = achievable < f64::from(floor);
-    // Floor and latency are damped independently, so that the reason does not alternate between them either.
-    let of_floor = signals.floor.judge((id, floor), is_below, dwell, now);
-    let of_latency = latency.zip(object.spec.latency_budget_ns).map(|(latency, budget)| {
-        let is_over = latency > f64::from(budget);
-        let state = signals.latency.judge((id, budget), is_over, dwell, now);
-        (state, latency, budget)
-    });
-    let is_bad = (signals.ber.is_bad == Some(true))
-        .then(|| (not_ready::BER_ABOVE_TARGET, ber_fault(object, sample)));
-    let fault = of_floor
-        .fault(not_ready::BELOW_FLOOR, || format!("{achievable} of {floor} Gbps"))
-        .or_else(|| {
-            let (state, latency, budget) = of_latency.as_ref()?;
-            let figures = || format!("{latency} ns, the budget is {budget} ns");
-            state.fault(not_ready::LATENCY_OVER_BUDGET, figures)
-        })
-        .or(is_bad);
-    let latency_again = of_latency.and_then(|(state, ..)| state.recheck_after());
-    let recheck_after =
-        [ber_again, of_floor.recheck_after(), latency_again].into_iter().flatten().min();
-    Health { fault, remedy, recheck_after }
+    fn with_own_status(object: &crds::Corridor, own: &CorridorStatus) -> crds::Corridor {
+        let shown = object.status.clone().unwrap_or_default();
+        let mut restored =
+            CorridorStatus { in_use: shown.in_use, in_use_by: shown.in_use_by, ..own.clone() };
+        let others = shown.conditions.into_iter();
+        restored
+            .conditions
+            .extend(others.filter(|it| !condition::OF_CONTROLLERS.contains(&it.type_.as_str())));
+        crds::Corridor { status: Some(restored), ..object.clone() }
+    }
+
+    fn placement(status: &CorridorStatus, ticket: Option<String>) -> PlacementStatus {
+        PlacementStatus {
+            phase: status.phase,
+            handle: status.corridor_id.clone(),
+            floor: status.floor_gbps,
+            measured: status.achievable_gbps,
+            ticket,
+        }
+    }
+
+    /// Samples without a floor count as current.
+    fn is_current(allocation: &Corridor, sample: &CorridorTelemetry) -> bool {
+        sample.min_gbps == 0 || sample.min_gbps == allocation.path.min_gbps
+    }
+
+    fn has_reading(object: &crds::Corridor) -> bool {
+        object.status.as_ref().is_some_and(|it| it.telemetry.is_some())
+    }
+
+    /// Whether a sample has left the deadband of a reading.
+    fn has_moved(
+        object: &crds::Corridor,
+        allocation: &Corridor,
+        sample: &CorridorTelemetry,
+    ) -> bool {
+        let empty = CorridorStatus::default();
+        let old = object.status.as_ref().unwrap_or(&empty);
+        let next = Self::status(Some(allocation), Some(sample), StatusBase::of_readings());
+        readings_moved(old, &next, f64::from(object.spec.min_gbps))
+    }
+
+    fn judge(
+        object: &crds::Corridor,
+        allocation: &Corridor,
+        sample: Option<&CorridorTelemetry>,
+        signals: &mut Signals,
+        settings: &Settings,
+        now: Timestamp,
+    ) -> Health<PathChange> {
+        let achievable = sample.map_or(allocation.achievable_gbps, |it| it.achievable_gbps);
+        // The lower one: a raised floor that is not allocated yet is not missed.
+        let floor = allocation.path.min_gbps.min(object.spec.min_gbps);
+        let latency = sample.map_or(allocation.latency_ns, |it| it.latency_ns);
+        let (ber_again, remedy) = judge_ber(object, sample, &mut signals.ber, settings, now);
+        let (id, dwell) = (allocation.corridor_id.as_str(), settings.floor_dwell);
+        let is_below = achievable < f64::from(floor);
+        // Floor and latency are damped independently, so that the reason does not alternate between them either.
+        let of_floor = signals.floor.judge((id, floor), is_below, dwell, now);
+        let of_latency = latency.zip(object.spec.latency_budget_ns).map(|(latency, budget)| {
+            let is_over = latency > f64::from(budget);
+            let state = signals.latency.judge((id, budget), is_over, dwell, now);
+            (state, latency, budget)
+        });
+        let is_bad = (signals.ber.is_bad == Some(true))
+            .then(|| (not_ready::BER_ABOVE_TARGET, ber_fault(object, sample)));
+        let fault = of_floor
+            .fault(not_ready::BELOW_FLOOR, || format!("{achievable} of {floor} Gbps"))
+            .or_else(|| {
+                let (state, latency, budget) = of_latency.as_ref()?;
+                let figures = || format!("{latency} ns, the budget is {budget} ns");
+                state.fault(not_ready::LATENCY_OVER_BUDGET, figures)
+            })
+            .or(is_bad);
+        let latency_again = of_latency.and_then(|(state, ..)| state.recheck_after());
+        let recheck_after =
+            [ber_again, of_floor.recheck_after(), latency_again].into_iter().flatten().min();
+        Health { fault, remedy, recheck_after }
+    }
+
+    fn change_requested(signals: &mut Signals, change: &PathChange, now: Timestamp) {
+        if matches!(change, PathChange::Recalibrate(_)) {
+            signals.recalibrated(now);
+        }
+    }
+
+    fn status(
+        allocation: Option<&Corridor>,
+        sample: Option<&CorridorTelemetry>,
+        base: StatusBase,
+    ) -> CorridorStatus {
+        let StatusBase { phase, generation, conditions, attestation_expires_at } = base;
+        let sample = sample.filter(|_| allocation.is_some());
+        CorridorStatus {
+            phase: Some(phase),
+            observed_generation: Some(generation),
+            corridor_id: allocation.map(|it| it.corridor_id.clone()),
+            achievable_gbps: sample
+                .map(|it| it.achievable_gbps)
+                .or(allocation.map(|it| it.achievable_gbps)),
+            floor_gbps: allocation.map(|it| f64::from(it.path.min_gbps)),
+            telemetry: sample.map(|it| Readings {
+                ber: it.ber,
+                eye_margin: it.eye_margin.clone(),
+                temp_c: it.temp_c,
+                power_pj_per_bit: it.power_pj_per_bit,
+                drift: it.drift.clone(),
+            }),
+            attestation_expires_at: attestation_expires_at.map(Time),
+            // Written by the driver.
+            in_use: None,
+            in_use_by: Vec::new(),
+            conditions,
+        }
+    }
+
+    fn status_unknown(object: &crds::Corridor, base: StatusBase) -> CorridorStatus {
+        let old = object.status.clone().unwrap_or_default();
+        CorridorStatus {
+            corridor_id: old.corridor_id,
+            achievable_gbps: old.achievable_gbps,
+            floor_gbps: old.floor_gbps,
+            telemetry: old.telemetry,
+            ..Self::status(None, None, base)
+        }
+    }
+
+    fn drift(object: &crds::Corridor, next: &CorridorStatus) -> Drift {
+        let empty = CorridorStatus::default();
+        let old = object.status.as_ref().unwrap_or(&empty);
+        // A fall below the floor of a Ready object. Otherwise a crossed floor shows in phase and reason.
+        let falls = old.phase == Some(Phase::Ready)
+            && next.achievable_gbps.is_some_and(|it| it < f64::from(object.spec.min_gbps))
+            && next.achievable_gbps < old.achievable_gbps;
+        let seconds = |status: &CorridorStatus| {
+            status.attestation_expires_at.as_ref().map(|it| it.0.as_second())
+        };
+        let handle_changed = next.corridor_id.is_some() && old.corridor_id != next.corridor_id;
+        let is_releasing = next.phase == Some(Phase::Releasing);
+        if old.phase != next.phase
+            || old.observed_generation != next.observed_generation
+            || handle_changed
+            || (next.floor_gbps.is_some() && old.floor_gbps != next.floor_gbps)
+            || (seconds(next).is_some() && seconds(old) != seconds(next))
+            || falls
+            // The first reading, unless the object is being released.
+            || (old.telemetry.is_none() && next.telemetry.is_some() && !is_releasing)
+        {
+            return Drift::Transition;
+        }
+        let conditions = conditions_drift(&old.conditions, &next.conditions);
+        let readings = readings_moved(old, next, f64::from(object.spec.min_gbps));
+        conditions.max(if readings { Drift::Reading } else { Drift::None })
+    }
 }
 
 /// A bit error rate counts as too high, or as recovered, only after it has stayed so, because light jitters. HELIOPASS is
@@ -164,115 +287,6 @@ fn was_bad(object: &crds::Corridor) -> bool {
     let conditions = object.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
     condition::find(conditions, condition::READY)
         .is_some_and(|it| it.reason == not_ready::BER_ABOVE_TARGET)
-}
-
-pub(super) fn status(
-    allocation: Option<&Corridor>,
-    sample: Option<&CorridorTelemetry>,
-    base: StatusBase,
-) -> CorridorStatus {
-    let StatusBase { phase, generation, conditions, attestation_expires_at } = base;
-    let sample = sample.filter(|_| allocation.is_some());
-    CorridorStatus {
-        phase: Some(phase),
-        observed_generation: Some(generation),
-        corridor_id: allocation.map(|it| it.corridor_id.clone()),
-        achievable_gbps: sample
-            .map(|it| it.achievable_gbps)
-            .or(allocation.map(|it| it.achievable_gbps)),
-        floor_gbps: allocation.map(|it| f64::from(it.path.min_gbps)),
-        telemetry: sample.map(|it| Readings {
-            ber: it.ber,
-            eye_margin: it.eye_margin.clone(),
-            temp_c: it.temp_c,
-            power_pj_per_bit: it.power_pj_per_bit,
-            drift: it.drift.clone(),
-        }),
-        attestation_expires_at: attestation_expires_at.map(Time),
-        // Written by the driver.
-        in_use: None,
-        in_use_by: Vec::new(),
-        conditions,
-    }
-}
-
-pub(super) fn status_unknown(object: &crds::Corridor, base: StatusBase) -> CorridorStatus {
-    let old = object.status.clone().unwrap_or_default();
-    CorridorStatus {
-        corridor_id: old.corridor_id,
-        achievable_gbps: old.achievable_gbps,
-        floor_gbps: old.floor_gbps,
-        telemetry: old.telemetry,
-        ..status(None, None, base)
-    }
-}
-
-/// The part that the controllers write.
-pub(super) fn own(object: &crds::Corridor) -> CorridorStatus {
-    let mut own = object.status.clone().unwrap_or_default();
-    (own.in_use, own.in_use_by) = (None, Vec::new());
-    own.conditions.retain(|it| condition::OF_CONTROLLERS.contains(&it.type_.as_str()));
-    own
-}
-
-pub(super) fn with_own(object: &crds::Corridor, own: &CorridorStatus) -> crds::Corridor {
-    let shown = object.status.clone().unwrap_or_default();
-    let mut restored =
-        CorridorStatus { in_use: shown.in_use, in_use_by: shown.in_use_by, ..own.clone() };
-    let others = shown.conditions.into_iter();
-    restored
-        .conditions
-        .extend(others.filter(|it| !condition::OF_CONTROLLERS.contains(&it.type_.as_str())));
-    crds::Corridor { status: Some(restored), ..object.clone() }
-}
-
-pub(super) fn placement(status: &CorridorStatus, ticket: Option<String>) -> PlacementStatus {
-    PlacementStatus {
-        phase: status.phase,
-        handle: status.corridor_id.clone(),
-        floor: status.floor_gbps,
-        measured: status.achievable_gbps,
-        ticket,
-    }
-}
-
-/// Whether a sample has left the deadband of a reading.
-pub(super) fn has_moved(
-    object: &crds::Corridor,
-    allocation: &Corridor,
-    sample: &CorridorTelemetry,
-) -> bool {
-    let empty = CorridorStatus::default();
-    let old = object.status.as_ref().unwrap_or(&empty);
-    let next = status(Some(allocation), Some(sample), StatusBase::of_readings());
-    readings_moved(old, &next, f64::from(object.spec.min_gbps))
-}
-
-pub(super) fn drift(object: &crds::Corridor, next: &CorridorStatus) -> Drift {
-    let empty = CorridorStatus::default();
-    let old = object.status.as_ref().unwrap_or(&empty);
-    // A fall below the floor of a Ready object. Otherwise a crossed floor shows in phase and reason.
-    let falls = old.phase == Some(Phase::Ready)
-        && next.achievable_gbps.is_some_and(|it| it < f64::from(object.spec.min_gbps))
-        && next.achievable_gbps < old.achievable_gbps;
-    let seconds =
-        |status: &CorridorStatus| status.attestation_expires_at.as_ref().map(|it| it.0.as_second());
-    let handle_changed = next.corridor_id.is_some() && old.corridor_id != next.corridor_id;
-    let is_releasing = next.phase == Some(Phase::Releasing);
-    if old.phase != next.phase
-        || old.observed_generation != next.observed_generation
-        || handle_changed
-        || (next.floor_gbps.is_some() && old.floor_gbps != next.floor_gbps)
-        || (seconds(next).is_some() && seconds(old) != seconds(next))
-        || falls
-        // The first reading, unless the object is being released.
-        || (old.telemetry.is_none() && next.telemetry.is_some() && !is_releasing)
-    {
-        return Drift::Transition;
-    }
-    let conditions = conditions_drift(&old.conditions, &next.conditions);
-    let readings = readings_moved(old, next, f64::from(object.spec.min_gbps));
-    conditions.max(if readings { Drift::Reading } else { Drift::None })
 }
 
 fn readings_moved(old: &CorridorStatus, next: &CorridorStatus, floor: f64) -> bool {

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 
 use super::observed::Observed;
 use crate::context::Context;
-use crate::metrics::ObjectState;
+use crate::metrics::{Metrics, ObjectState};
 use crate::settings::Settings;
 use crate::sweep::KnownUids;
 use crate::telemetry_cache::TelemetryCache;
@@ -31,13 +31,29 @@ pub(crate) trait Allocation: Clone + Debug + Send + Sync + 'static {
     fn set_lease(&mut self, lease: Lease);
 }
 
-/// A kind whose objects stand for an allocation of a daemon.
-pub(crate) trait AllocatedKind: Send + Sync + 'static {
+/// A kind whose objects stand for an allocation of a daemon. Each step is a trait, implemented in the file of that name
+/// in the kind's folder.
+pub(crate) trait AllocatedKind: ObserveStep + PlanStep + ApplyStep + StatusStep {
     const FINALIZER: &'static str;
     const DEVICE_KIND: DeviceKind;
     /// The name of the daemon.
     const BACKEND: &'static str;
 
+    /// `None`: not configured.
+    fn daemon(context: &Context) -> Option<&Self::Daemon>;
+    fn telemetry_cache(context: &Context) -> &TelemetryCache<Self::Sample>;
+    fn known_uids(context: &Context) -> &KnownUids;
+    fn triggers(context: &Context) -> &Triggers;
+
+    fn begin_metrics(metrics: &Metrics, object: &Self::Object);
+    fn count_allocation(metrics: &Metrics, object: &Self::Object);
+    fn record_metrics(metrics: &Metrics, object: &Self::Object, sample: &Self::Sample);
+    fn record_state(metrics: &Metrics, object: &Self::Object, state: ObjectState, now: Timestamp);
+    fn forget_metrics(metrics: &Metrics, object: &Self::Object);
+}
+
+pub(crate) trait KindTypes: Send + Sync + 'static {
+    type Daemon: ?Sized + Send + Sync;
     type Object: Object;
     type Status: Clone + Debug + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync;
     type Request: Send + Sync;
@@ -46,25 +62,18 @@ pub(crate) trait AllocatedKind: Send + Sync + 'static {
     type Change: Clone + Debug + PartialEq + Send + Sync;
     /// What is remembered to judge readings over time.
     type Signals: Clone + Debug + Default + Send + Sync;
+}
 
-    fn has_backend(context: &Context) -> bool;
-    fn telemetry_cache(context: &Context) -> &TelemetryCache<Self::Sample>;
-    fn known_uids(context: &Context) -> &KnownUids;
-    fn triggers(context: &Context) -> &Triggers;
-    fn begin_metrics(context: &Context, object: &Self::Object);
-    fn record_metrics(context: &Context, object: &Self::Object, sample: &Self::Sample);
-    fn record_state(context: &Context, object: &Self::Object, state: ObjectState, now: Timestamp);
-    fn forget_metrics(context: &Context, object: &Self::Object);
-
-    // Pure.
-
+pub(crate) trait ObserveStep: KindTypes {
     fn observed(object: &Self::Object) -> Observed;
-    /// The part of the status that the controllers write.
-    fn own_status(object: &Self::Object) -> Self::Status;
-    /// The object with this in the place of that part.
-    fn with_own_status(object: &Self::Object, own: &Self::Status) -> Self::Object;
-    /// The part of the status by which Pods are placed.
-    fn placement(status: &Self::Status, ticket: Option<String>) -> PlacementStatus;
+    fn list<'a>(daemon: &'a Self::Daemon, prefix: &'a str) -> Reply<'a, Vec<Self::Allocation>>;
+    fn get<'a>(daemon: &'a Self::Daemon, id: &'a str) -> Reply<'a, Option<Self::Allocation>>;
+    /// One reading, taken now. `None`: there is no such allocation.
+    fn telemetry<'a>(daemon: &'a Self::Daemon, id: &'a str) -> Reply<'a, Option<Self::Sample>>;
+}
+
+/// Pure.
+pub(crate) trait PlanStep: KindTypes {
     fn validate(object: &Self::Object) -> Result<(), String>;
     fn demands_attestation(object: &Self::Object) -> bool;
     fn request(
@@ -83,6 +92,39 @@ pub(crate) trait AllocatedKind: Send + Sync + 'static {
     fn next_change(_object: &Self::Object, _now: Timestamp) -> Option<Timestamp> {
         None
     }
+}
+
+pub(crate) trait ApplyStep: KindTypes {
+    fn allocate(
+        daemon: &Self::Daemon,
+        request: Self::Request,
+        ticket: Option<String>,
+    ) -> Reply<'_, Self::Allocation>;
+    fn release<'a>(daemon: &'a Self::Daemon, id: &'a str, owner: &'a Owner) -> Reply<'a, Released>;
+    fn renew<'a>(daemon: &'a Self::Daemon, id: &'a str, owner: &'a Owner) -> Reply<'a, Lease>;
+    fn apply_change<'a>(
+        daemon: &'a Self::Daemon,
+        target: Target<'a, Self::Object>,
+        change: &'a Self::Change,
+    ) -> Reply<'a, ()>;
+}
+
+/// The allocation that is changed, and its object.
+pub(crate) struct Target<'a, O> {
+    pub object: &'a O,
+    pub id: &'a str,
+    pub owner: &'a Owner,
+    pub metrics: &'a Metrics,
+}
+
+/// Pure.
+pub(crate) trait StatusStep: KindTypes {
+    /// The part of the status that the controllers write.
+    fn own_status(object: &Self::Object) -> Self::Status;
+    /// The object with this in the place of that part.
+    fn with_own_status(object: &Self::Object, own: &Self::Status) -> Self::Object;
+    /// The part of the status by which Pods are placed.
+    fn placement(status: &Self::Status, ticket: Option<String>) -> PlacementStatus;
     /// Whether a sample is of the allocation as it stands, not of an earlier floor.
     fn is_current(allocation: &Self::Allocation, sample: &Self::Sample) -> bool;
     /// Whether the status has readings that only a sample can give.
@@ -115,28 +157,15 @@ pub(crate) trait AllocatedKind: Send + Sync + 'static {
     fn status_unknown(object: &Self::Object, base: StatusBase) -> Self::Status;
     /// How far the new status is from the written one.
     fn drift(object: &Self::Object, next: &Self::Status) -> Drift;
+}
 
-    // Calls to the daemon.
-
-    fn list<'a>(context: &'a Context, owner_prefix: &'a str) -> Reply<'a, Vec<Self::Allocation>>;
-    fn get<'a>(context: &'a Context, id: &'a str) -> Reply<'a, Option<Self::Allocation>>;
-    /// One reading, taken now. `None`: there is no such allocation.
-    fn telemetry<'a>(context: &'a Context, id: &'a str) -> Reply<'a, Option<Self::Sample>>;
-    fn allocate<'a>(
-        context: &'a Context,
-        object: &'a Self::Object,
-        request: Self::Request,
-        ticket: Option<String>,
-    ) -> Reply<'a, Self::Allocation>;
-    fn release<'a>(context: &'a Context, id: &'a str, owner: &'a Owner) -> Reply<'a, Released>;
-    fn renew<'a>(context: &'a Context, id: &'a str, owner: &'a Owner) -> Reply<'a, Lease>;
-    fn apply_change<'a>(
-        context: &'a Context,
-        object: &'a Self::Object,
-        id: &'a str,
-        owner: &'a Owner,
-        change: &'a Self::Change,
-    ) -> Reply<'a, ()>;
+/// The daemon of a kind. Plans make no call to one that is not configured.
+pub(crate) fn daemon<K: AllocatedKind>(context: &Context) -> Result<&K::Daemon, DaemonError> {
+    K::daemon(context).ok_or_else(|| DaemonError::Connect {
+        action: "call the daemon",
+        url: String::new(),
+        why: format!("{} is not configured", K::BACKEND),
+    })
 }
 
 /// The health of an allocation.
@@ -186,11 +215,4 @@ pub(crate) enum Drift {
     Reading,
     /// A phase, a reason, a handle or a floor changed: write at once.
     Transition,
-}
-
-/// The answer of a call whose daemon is not configured. Plans make no such call.
-pub(crate) fn not_configured<'a, T: Send + 'a>(action: &'static str) -> Reply<'a, T> {
-    let error =
-        DaemonError::Connect { action, url: String::new(), why: "it is not configured".to_owned() };
-    Box::pin(std::future::ready(Err(error)))
 }

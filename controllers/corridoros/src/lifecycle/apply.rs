@@ -9,7 +9,7 @@ use kube::ResourceExt as _;
 use serde_json::{Value, json};
 use tracing::info;
 
-use super::allocated_kind::{AllocatedKind, Allocation as _};
+use super::allocated_kind::{AllocatedKind, Allocation as _, Target, daemon};
 use super::guard::write_metadata;
 use super::plan::{Op, Step};
 use super::readiness::StepError;
@@ -58,12 +58,12 @@ impl<K: AllocatedKind> Reconcile<'_, K> {
             Op::Allocate => self.allocate().await?,
             Op::ReleaseExtra(id) | Op::Release(id) => {
                 self.memory.listing = None;
-                let released = K::release(context, id, owner).await.map_err(failed)?;
+                let released = K::release(self.daemon()?, id, owner).await.map_err(failed)?;
                 info!(id, %owner, ?released, "released");
                 self.confirm_gone(id).await?;
             }
             Op::RenewLease(id) => {
-                let lease = match K::renew(context, id, owner).await {
+                let lease = match K::renew(self.daemon()?, id, owner).await {
                     Ok(lease) => lease,
                     Err(error) => {
                         // The allocation may be lost, which only a new list can tell.
@@ -78,10 +78,17 @@ impl<K: AllocatedKind> Reconcile<'_, K> {
             }
             Op::Change(id, change) => {
                 self.memory.listing = None;
-                K::apply_change(context, object, id, owner, change).await.map_err(failed)?;
+                let target = Target { object, id, owner, metrics: &context.metrics };
+                let changed = K::apply_change(self.daemon()?, target, change).await;
+                changed.map_err(failed)?;
             }
         }
         Ok(())
+    }
+
+    fn daemon(&self) -> Result<&K::Daemon, ApplyError> {
+        daemon::<K>(self.context)
+            .map_err(|error| ApplyError::Daemon(step_error(Step::List, &error)))
     }
 
     async fn write_metadata(&mut self, metadata: Value) -> Result<(), ApplyError> {
@@ -102,8 +109,11 @@ impl<K: AllocatedKind> Reconcile<'_, K> {
         // Whatever the outcome, only a new list tells what the daemon holds.
         self.memory.listing = None;
         let ticket = device.and(snapshot.observed.ticket.clone());
-        match K::allocate(context, object, request, ticket).await {
-            Ok(allocation) => info!(id = allocation.id(), owner = %snapshot.owner, "allocated"),
+        match K::allocate(self.daemon()?, request, ticket).await {
+            Ok(allocation) => {
+                K::count_allocation(&context.metrics, object);
+                info!(id = allocation.id(), owner = %snapshot.owner, "allocated");
+            }
             // The key stands for another wording of the same request: the list shows it, and it is changed in place.
             Err(error) if error.refusal() == Some(RefusalReason::KeyReused) => {}
             Err(error) => return Err(ApplyError::Daemon(step_error(Step::Allocate, &error))),
@@ -129,7 +139,7 @@ impl<K: AllocatedKind> Reconcile<'_, K> {
 
     /// A daemon that answers "released" and keeps the allocation must not be believed.
     async fn confirm_gone(&self, id: &str) -> Result<(), ApplyError> {
-        let left = K::get(self.context, id).await;
+        let left = K::get(self.daemon()?, id).await;
         let left = left.map_err(|error| ApplyError::Daemon(step_error(Step::Release, &error)))?;
         match left {
             Some(left) if *left.owner() == self.snapshot.owner => {

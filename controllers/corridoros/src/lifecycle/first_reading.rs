@@ -20,7 +20,7 @@ pub(super) async fn fetch<K: AllocatedKind>(
     snapshot: &Snapshot<K>,
     memory: &mut Memory<K>,
 ) {
-    let Some(current) = snapshot.current() else { return };
+    let Some((current, daemon)) = snapshot.current().zip(K::daemon(context)) else { return };
     let (id, cache) = (current.id(), K::telemetry_cache(context));
     let is_flowing = cache.flow(Instant::now()) == Flow::Flowing;
     let was_asked = memory.first_reading_of.as_deref() == Some(id);
@@ -28,7 +28,7 @@ pub(super) async fn fetch<K: AllocatedKind>(
         return;
     }
     memory.first_reading_of = Some(id.to_owned());
-    match tokio::time::timeout(ANSWER_WAIT_MAX, K::telemetry(context, id)).await {
+    match tokio::time::timeout(ANSWER_WAIT_MAX, K::telemetry(daemon, id)).await {
         Ok(Ok(Some(sample))) => cache.add(id, sample),
         Ok(Ok(None)) => debug!(id, "the daemon has no reading"),
         Ok(Err(error)) => debug!(id, %error, "no first reading"),

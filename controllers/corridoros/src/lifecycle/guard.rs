@@ -242,7 +242,7 @@ pub(crate) async fn repair<K: AllocatedKind>(
     object: &K::Object,
     guard: &mut Guard<K::Status>,
 ) -> kube::Result<Option<K::Object>> {
-    if !K::has_backend(context) {
+    if K::daemon(context).is_none() {
         return Ok(None);
     }
     let found = guard.check(object.meta(), K::own_status(object), K::FINALIZER);
@@ -282,7 +282,7 @@ pub(crate) async fn repair<K: AllocatedKind>(
 pub(crate) fn deleted<K: AllocatedKind>(context: &Context, object: &K::Object) {
     let uid = object.uid().unwrap_or_default();
     let was_held = object.finalizers().iter().any(|it| it == K::FINALIZER);
-    if !context.alarms.was_finalizer_released(&uid) && was_held && K::has_backend(context) {
+    if !context.alarms.was_finalizer_released(&uid) && was_held && K::daemon(context).is_some() {
         context.alarms.deleted_unreleased(object);
     }
 }

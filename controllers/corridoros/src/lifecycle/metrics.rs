@@ -34,7 +34,7 @@ pub(super) fn record<K: AllocatedKind>(
         has_nothing: actual.allocations.is_some() && snapshot.current().is_none(),
         is_deleting: observed.is_deleting,
     };
-    K::record_state(context, object, state, now);
+    K::record_state(&context.metrics, object, state, now);
 }
 
 /// Refused by its own spec or by the policies of its namespace, not by a daemon or a device. An object that has been

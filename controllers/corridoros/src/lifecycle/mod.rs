@@ -29,7 +29,8 @@ use controller_runtime::{Attempt, Controller, Outcome, Triggers};
 use kube::Resource;
 
 pub(crate) use self::allocated_kind::{
-    AllocatedKind, Allocation, Drift, Health, StatusBase, not_configured,
+    AllocatedKind, Allocation, ApplyStep, Drift, Health, KindTypes, ObserveStep, PlanStep,
+    StatusBase, StatusStep, Target,
 };
 pub(crate) use self::damping::Damping;
 use self::memory::Memory;
@@ -64,7 +65,7 @@ impl<K: AllocatedKind> Controller for AllocationController<K> {
 
     fn added(context: &Context, object: &K::Object) {
         K::known_uids(context).insert(object.meta().uid.as_deref().unwrap_or_default());
-        K::begin_metrics(context, object);
+        K::begin_metrics(&context.metrics, object);
     }
 
     fn deleted(context: &Context, object: &K::Object) {
@@ -76,6 +77,6 @@ impl<K: AllocatedKind> Controller for AllocationController<K> {
             K::known_uids(context).remove(uid);
             context.own_writes.forget(uid);
         }
-        K::forget_metrics(context, object);
+        K::forget_metrics(&context.metrics, object);
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use daemons::{DaemonError, Owner};
 use jiff::Timestamp;
 
-use super::allocated_kind::{AllocatedKind, Allocation};
+use super::allocated_kind::{AllocatedKind, Allocation, daemon};
 use super::memory::Memory;
 use super::observed::{Intent, Observed};
 use super::plan::{Actual, Desired};
@@ -50,7 +50,7 @@ pub(crate) async fn observe<K: AllocatedKind>(
     memory: &mut Memory<K>,
     now: Timestamp,
 ) -> Snapshot<K> {
-    let has_backend = K::has_backend(context);
+    let has_backend = K::daemon(context).is_some();
     let mut unreachable = None;
     if has_backend && (observed.has_finalizer || !observed.is_deleting) {
         unreachable = refresh::<K>(context, &observed, &owner, memory).await.err();
@@ -91,7 +91,7 @@ async fn refresh<K: AllocatedKind>(
         return Ok(());
     }
     // If this fails the last list stays, and no operation is based on it.
-    let mut allocations = K::list(context, &owner.to_string()).await?;
+    let mut allocations = K::list(daemon::<K>(context)?, &owner.to_string()).await?;
     // The daemon lists by prefix; only the exact owner counts.
     allocations.retain(|it| it.owner() == owner);
     memory.listing = Some(Listing { allocations, taken: Instant::now(), invalidations });

@@ -190,7 +190,7 @@ impl<K: AllocatedKind> Reconcile<'_, K> {
         let sample = self.sample();
         // Every sample wakes the object, so metrics have the full rate.
         if let Some(sample) = &sample {
-            K::record_metrics(self.context, self.object, sample);
+            K::record_metrics(&self.context.metrics, self.object, sample);
         }
         let (signals, settings) = (&mut self.memory.signals, &self.context.settings);
         let sample = sample.as_deref();

@@ -32,7 +32,7 @@ pub(super) fn needs_reconcile<K: AllocatedKind>(
     if !K::is_current(current, &sample) {
         return true;
     }
-    K::record_metrics(context, object, &sample);
+    K::record_metrics(&context.metrics, object, &sample);
     let now = Timestamp::now();
     let health = K::judge(object, current, Some(&sample), signals, &context.settings, now);
     let is_as_before = health.fault.map(|(reason, _)| reason) == steady.fault

@@ -1,46 +1,36 @@
 //! A MemoryBundle and its memory at memqosd, as a reconcile sees them.
 
 use daemons::corrd::Lease;
-use daemons::memqosd::{Bundle, BundleTelemetry};
+use daemons::memqosd::{Bundle, BundleTelemetry, Memqosd};
 use daemons::{Owner, Reply};
 use jiff::Timestamp;
 
-use crate::context::Context;
-use crate::lifecycle::{Allocation, Observed, Use, not_configured};
+use super::Bundles;
+use crate::lifecycle::{Allocation, ObserveStep, Observed, Use};
 
-pub(super) fn observed(object: &crds::MemoryBundle) -> Observed {
-    let status = object.status.clone().unwrap_or_default();
-    Observed::new(
-        &object.metadata,
-        crds::FFM_FINALIZER,
-        status.phase,
-        status.ffm_handle,
-        Use { count: status.in_use, pods: &status.in_use_by },
-        &status.conditions,
-    )
-}
-
-pub(super) fn list<'a>(context: &'a Context, owner_prefix: &'a str) -> Reply<'a, Vec<Bundle>> {
-    match &context.backends.memqosd {
-        Some(memqosd) => memqosd.list(owner_prefix),
-        None => not_configured("list bundles"),
+impl ObserveStep for Bundles {
+    fn observed(object: &crds::MemoryBundle) -> Observed {
+        let status = object.status.clone().unwrap_or_default();
+        Observed::new(
+            &object.metadata,
+            crds::FFM_FINALIZER,
+            status.phase,
+            status.ffm_handle,
+            Use { count: status.in_use, pods: &status.in_use_by },
+            &status.conditions,
+        )
     }
-}
 
-pub(super) fn get<'a>(context: &'a Context, id: &'a str) -> Reply<'a, Option<Bundle>> {
-    match &context.backends.memqosd {
-        Some(memqosd) => memqosd.get(id),
-        None => not_configured("get bundle"),
+    fn list<'a>(memqosd: &'a dyn Memqosd, owner_prefix: &'a str) -> Reply<'a, Vec<Bundle>> {
+        memqosd.list(owner_prefix)
     }
-}
 
-pub(super) fn telemetry<'a>(
-    context: &'a Context,
-    id: &'a str,
-) -> Reply<'a, Option<BundleTelemetry>> {
-    match &context.backends.memqosd {
-        Some(memqosd) => memqosd.telemetry(id),
-        None => not_configured("read bundle"),
+    fn get<'a>(memqosd: &'a dyn Memqosd, id: &'a str) -> Reply<'a, Option<Bundle>> {
+        memqosd.get(id)
+    }
+
+    fn telemetry<'a>(memqosd: &'a dyn Memqosd, id: &'a str) -> Reply<'a, Option<BundleTelemetry>> {
+        memqosd.telemetry(id)
     }
 }
 

@@ -6,6 +6,9 @@ use daemons::{Owner, limits, units};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use super::Bundles;
+use crate::lifecycle::PlanStep;
+
 /// What is done to an allocated bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BundleChange {
@@ -13,8 +16,51 @@ pub(crate) enum BundleChange {
     Class(LatencyClass),
 }
 
+impl PlanStep for Bundles {
+    fn validate(object: &crds::MemoryBundle) -> Result<(), String> {
+        validate(&object.spec)
+    }
+
+    /// Bundles are attested by policy only.
+    fn demands_attestation(_: &crds::MemoryBundle) -> bool {
+        false
+    }
+
+    fn request(
+        object: &crds::MemoryBundle,
+        owner: &Owner,
+        device: Option<&str>,
+        now: Timestamp,
+    ) -> BundleRequest {
+        request(&object.spec, owner, device, now)
+    }
+
+    fn key(request: &BundleRequest) -> String {
+        request.key().to_string()
+    }
+
+    /// By its key, or by its fields, as for a Corridor.
+    fn satisfies(allocation: &Bundle, request: &BundleRequest) -> bool {
+        let wanted = request.memory.device_id.as_deref();
+        let on_device = wanted.is_none() || allocation.memory.device_id.as_deref() == wanted;
+        let memory =
+            BundleSpec { device_id: request.memory.device_id.clone(), ..allocation.memory.clone() };
+        let as_stands = BundleRequest { memory, ..request.clone() };
+        allocation.idempotency_key == request.key()
+            || (on_device && as_stands.key() == request.key())
+    }
+
+    fn change(allocation: &Bundle, request: &BundleRequest) -> Option<BundleChange> {
+        change(&allocation.memory, &request.memory)
+    }
+
+    fn next_change(object: &crds::MemoryBundle, now: Timestamp) -> Option<Timestamp> {
+        object.spec.schedule.as_ref().and_then(|schedule| crds::next_change(schedule, now))
+    }
+}
+
 /// The same rules as the CRD's, for clusters in which its validation was weakened.
-pub(super) fn validate(spec: &MemoryBundleSpec) -> Result<(), String> {
+fn validate(spec: &MemoryBundleSpec) -> Result<(), String> {
     let windows = spec.schedule.iter().flat_map(|it| &it.windows);
     let mut floors = windows.map(|it| it.bandwidth_floor_gbs).chain([spec.bandwidth_floor_gbs]);
     let wrong = if !(1..=limits::BYTES_MAX).contains(&spec.bytes) {
@@ -31,7 +77,7 @@ pub(super) fn validate(spec: &MemoryBundleSpec) -> Result<(), String> {
     Err(format!("invalid spec: {wrong}"))
 }
 
-pub(super) fn request(
+fn request(
     spec: &MemoryBundleSpec,
     owner: &Owner,
     device: Option<&str>,
@@ -68,18 +114,8 @@ pub(super) fn request(
     BundleRequest { owner: owner.clone(), memory, ticket: None }
 }
 
-/// By its key, or by its fields, as for a Corridor.
-pub(super) fn satisfies(allocation: &Bundle, request: &BundleRequest) -> bool {
-    let wanted = request.memory.device_id.as_deref();
-    let on_device = wanted.is_none() || allocation.memory.device_id.as_deref() == wanted;
-    let memory =
-        BundleSpec { device_id: request.memory.device_id.clone(), ..allocation.memory.clone() };
-    let as_stands = BundleRequest { memory, ..request.clone() };
-    allocation.idempotency_key == request.key() || (on_device && as_stands.key() == request.key())
-}
-
 /// The tier first, because a floor may fit only the new one.
-pub(super) fn change(stands: &BundleSpec, wanted: &BundleSpec) -> Option<BundleChange> {
+fn change(stands: &BundleSpec, wanted: &BundleSpec) -> Option<BundleChange> {
     if stands.latency_class != wanted.latency_class {
         return Some(BundleChange::Class(wanted.latency_class));
     }

@@ -8,18 +8,14 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use own_writes::PlacementStatus;
 
+use super::Bundles;
 use super::plan::BundleChange;
-use crate::lifecycle::{Damping, Drift, Health, StatusBase, conditions_drift};
+use crate::lifecycle::{Damping, Drift, Health, StatusBase, StatusStep, conditions_drift};
 use crate::settings::Settings;
 
 /// Readings are written again when they moved by more than this part.
 const BANDWIDTH_DEADBAND: f64 = 0.05;
 const TAIL_DEADBAND: f64 = 0.5;
-
-/// Samples without a floor count as current.
-pub(super) fn is_current(allocation: &Bundle, sample: &BundleTelemetry) -> bool {
-    sample.floor_gbs == 0 || sample.floor_gbs == allocation.memory.floor_gbs
-}
 
 /// What is remembered to judge a bundle.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,141 +23,149 @@ pub(crate) struct Signals {
     floor: Damping,
 }
 
-/// Capacity applies at the first sample; the floor is the one memqosd confirmed.
-pub(super) fn judge(
-    allocation: &Bundle,
-    sample: Option<&BundleTelemetry>,
-    signals: &mut Signals,
-    settings: &Settings,
-    now: Timestamp,
-) -> Health<BundleChange> {
-    let achieved = sample.map_or(allocation.achieved_gbs, |it| it.achieved_gbs);
-    let floor = allocation.memory.floor_gbs;
-    // A sample is newer than the list, which may be half an hour old.
-    let is_lapsed = sample.map_or(allocation.lapsed, |it| it.lapsed);
-    let of = (allocation.ffm_handle.as_str(), floor);
-    let is_below = is_lapsed || achieved < f64::from(floor);
-    let state = signals.floor.judge(of, is_below, settings.floor_dwell, now);
-    let fault = state.fault(not_ready::BELOW_FLOOR, || {
-        if is_lapsed {
-            "its lease lapsed; bandwidth returns with the next renewal".to_owned()
-        } else {
-            format!("{achieved} of {floor} GB/s")
+impl StatusStep for Bundles {
+    /// The part that the controllers write.
+    fn own_status(object: &crds::MemoryBundle) -> MemoryBundleStatus {
+        let mut own = object.status.clone().unwrap_or_default();
+        (own.in_use, own.in_use_by) = (None, Vec::new());
+        own.conditions.retain(|it| condition::OF_CONTROLLERS.contains(&it.type_.as_str()));
+        own
+    }
+
+    fn with_own_status(
+        object: &crds::MemoryBundle,
+        own: &MemoryBundleStatus,
+    ) -> crds::MemoryBundle {
+        let shown = object.status.clone().unwrap_or_default();
+        let mut restored =
+            MemoryBundleStatus { in_use: shown.in_use, in_use_by: shown.in_use_by, ..own.clone() };
+        let others = shown.conditions.into_iter();
+        restored
+            .conditions
+            .extend(others.filter(|it| !condition::OF_CONTROLLERS.contains(&it.type_.as_str())));
+        crds::MemoryBundle { status: Some(restored), ..object.clone() }
+    }
+
+    fn placement(status: &MemoryBundleStatus, ticket: Option<String>) -> PlacementStatus {
+        PlacementStatus {
+            phase: status.phase,
+            handle: status.ffm_handle.clone(),
+            floor: status.floor_gbs,
+            measured: status.achieved_gbs,
+            ticket,
         }
-    });
-    Health { fault, recheck_after: state.recheck_after(), ..Health::default() }
-}
-
-pub(super) fn status(
-    allocation: Option<&Bundle>,
-    sample: Option<&BundleTelemetry>,
-    base: StatusBase,
-) -> MemoryBundleStatus {
-    let StatusBase { phase, generation, conditions, attestation_expires_at } = base;
-    let sample = sample.filter(|_| allocation.is_some());
-    // The daemon counts all pages since the allocation; the larger count is the later one.
-    let moved = allocation.map(|it| it.moved_pages.max(sample.map_or(0, |it| it.moved_pages)));
-    MemoryBundleStatus {
-        phase: Some(phase),
-        observed_generation: Some(generation),
-        ffm_handle: allocation.map(|it| it.ffm_handle.clone()),
-        size: allocation.map(|it| units::binary(it.memory.bytes)),
-        achieved_gbs: sample.map(|it| it.achieved_gbs).or(allocation.map(|it| it.achieved_gbs)),
-        floor_gbs: allocation.map(|it| f64::from(it.memory.floor_gbs)),
-        moved_pages: moved.map(|it| i64::try_from(it).unwrap_or(i64::MAX)),
-        tail_p99_ms: sample.and_then(|it| it.tail_p99_ms),
-        attestation_expires_at: attestation_expires_at.map(Time),
-        // Written by the driver.
-        in_use: None,
-        in_use_by: Vec::new(),
-        conditions,
     }
-}
 
-pub(super) fn status_unknown(object: &crds::MemoryBundle, base: StatusBase) -> MemoryBundleStatus {
-    let old = object.status.clone().unwrap_or_default();
-    MemoryBundleStatus {
-        ffm_handle: old.ffm_handle,
-        size: old.size,
-        achieved_gbs: old.achieved_gbs,
-        floor_gbs: old.floor_gbs,
-        moved_pages: old.moved_pages,
-        tail_p99_ms: old.tail_p99_ms,
-        ..status(None, None, base)
+    /// Samples without a floor count as current.
+    fn is_current(allocation: &Bundle, sample: &BundleTelemetry) -> bool {
+        sample.floor_gbs == 0 || sample.floor_gbs == allocation.memory.floor_gbs
     }
-}
 
-pub(super) fn drift(object: &crds::MemoryBundle, next: &MemoryBundleStatus) -> Drift {
-    let empty = MemoryBundleStatus::default();
-    let old = object.status.as_ref().unwrap_or(&empty);
-    let floor = next.floor_gbs.unwrap_or_else(|| f64::from(object.spec.bandwidth_floor_gbs));
-    // A fall below the floor of a Ready object. Otherwise a crossed floor shows in phase and reason.
-    let falls = old.phase == Some(Phase::Ready)
-        && next.achieved_gbs.is_some_and(|it| it < floor)
-        && next.achieved_gbs < old.achieved_gbs;
-    let seconds = |status: &MemoryBundleStatus| {
-        status.attestation_expires_at.as_ref().map(|it| it.0.as_second())
-    };
-    let is_releasing = next.phase == Some(Phase::Releasing);
-    if old.phase != next.phase
-        || old.observed_generation != next.observed_generation
-        || (next.ffm_handle.is_some() && old.ffm_handle != next.ffm_handle)
-        || (next.size.is_some() && old.size != next.size)
-        || (next.floor_gbs.is_some() && old.floor_gbs != next.floor_gbs)
-        || (seconds(next).is_some() && seconds(old) != seconds(next))
-        || falls
-        // The first reading, unless the object is being released.
-        || (old.achieved_gbs.is_none() && next.achieved_gbs.is_some() && !is_releasing)
-    {
-        return Drift::Transition;
+    /// Whether a sample has left the deadband of a reading.
+    fn has_moved(
+        object: &crds::MemoryBundle,
+        allocation: &Bundle,
+        sample: &BundleTelemetry,
+    ) -> bool {
+        let empty = MemoryBundleStatus::default();
+        let old = object.status.as_ref().unwrap_or(&empty);
+        let next = Self::status(Some(allocation), Some(sample), StatusBase::of_readings());
+        readings_moved(old, &next, f64::from(allocation.memory.floor_gbs))
     }
-    let conditions = conditions_drift(&old.conditions, &next.conditions);
-    let readings = readings_moved(old, next, floor);
-    conditions.max(if readings { Drift::Reading } else { Drift::None })
-}
 
-/// The part that the controllers write.
-pub(super) fn own(object: &crds::MemoryBundle) -> MemoryBundleStatus {
-    let mut own = object.status.clone().unwrap_or_default();
-    (own.in_use, own.in_use_by) = (None, Vec::new());
-    own.conditions.retain(|it| condition::OF_CONTROLLERS.contains(&it.type_.as_str()));
-    own
-}
-
-pub(super) fn with_own(
-    object: &crds::MemoryBundle,
-    own: &MemoryBundleStatus,
-) -> crds::MemoryBundle {
-    let shown = object.status.clone().unwrap_or_default();
-    let mut restored =
-        MemoryBundleStatus { in_use: shown.in_use, in_use_by: shown.in_use_by, ..own.clone() };
-    let others = shown.conditions.into_iter();
-    restored
-        .conditions
-        .extend(others.filter(|it| !condition::OF_CONTROLLERS.contains(&it.type_.as_str())));
-    crds::MemoryBundle { status: Some(restored), ..object.clone() }
-}
-
-pub(super) fn placement(status: &MemoryBundleStatus, ticket: Option<String>) -> PlacementStatus {
-    PlacementStatus {
-        phase: status.phase,
-        handle: status.ffm_handle.clone(),
-        floor: status.floor_gbs,
-        measured: status.achieved_gbs,
-        ticket,
+    /// Capacity applies at the first sample; the floor is the one memqosd confirmed.
+    fn judge(
+        _: &crds::MemoryBundle,
+        allocation: &Bundle,
+        sample: Option<&BundleTelemetry>,
+        signals: &mut Signals,
+        settings: &Settings,
+        now: Timestamp,
+    ) -> Health<BundleChange> {
+        let achieved = sample.map_or(allocation.achieved_gbs, |it| it.achieved_gbs);
+        let floor = allocation.memory.floor_gbs;
+        // A sample is newer than the list, which may be half an hour old.
+        let is_lapsed = sample.map_or(allocation.lapsed, |it| it.lapsed);
+        let of = (allocation.ffm_handle.as_str(), floor);
+        let is_below = is_lapsed || achieved < f64::from(floor);
+        let state = signals.floor.judge(of, is_below, settings.floor_dwell, now);
+        let fault = state.fault(not_ready::BELOW_FLOOR, || {
+            if is_lapsed {
+                "its lease lapsed; bandwidth returns with the next renewal".to_owned()
+            } else {
+                format!("{achieved} of {floor} GB/s")
+            }
+        });
+        Health { fault, recheck_after: state.recheck_after(), ..Health::default() }
     }
-}
 
-/// Whether a sample has left the deadband of a reading.
-pub(super) fn has_moved(
-    object: &crds::MemoryBundle,
-    allocation: &Bundle,
-    sample: &BundleTelemetry,
-) -> bool {
-    let empty = MemoryBundleStatus::default();
-    let old = object.status.as_ref().unwrap_or(&empty);
-    let next = status(Some(allocation), Some(sample), StatusBase::of_readings());
-    readings_moved(old, &next, f64::from(allocation.memory.floor_gbs))
+    fn status(
+        allocation: Option<&Bundle>,
+        sample: Option<&BundleTelemetry>,
+        base: StatusBase,
+    ) -> MemoryBundleStatus {
+        let StatusBase { phase, generation, conditions, attestation_expires_at } = base;
+        let sample = sample.filter(|_| allocation.is_some());
+        // The daemon counts all pages since the allocation; the larger count is the later one.
+        let moved = allocation.map(|it| it.moved_pages.max(sample.map_or(0, |it| it.moved_pages)));
+        MemoryBundleStatus {
+            phase: Some(phase),
+            observed_generation: Some(generation),
+            ffm_handle: allocation.map(|it| it.ffm_handle.clone()),
+            size: allocation.map(|it| units::binary(it.memory.bytes)),
+            achieved_gbs: sample.map(|it| it.achieved_gbs).or(allocation.map(|it| it.achieved_gbs)),
+            floor_gbs: allocation.map(|it| f64::from(it.memory.floor_gbs)),
+            moved_pages: moved.map(|it| i64::try_from(it).unwrap_or(i64::MAX)),
+            tail_p99_ms: sample.and_then(|it| it.tail_p99_ms),
+            attestation_expires_at: attestation_expires_at.map(Time),
+            // Written by the driver.
+            in_use: None,
+            in_use_by: Vec::new(),
+            conditions,
+        }
+    }
+
+    fn status_unknown(object: &crds::MemoryBundle, base: StatusBase) -> MemoryBundleStatus {
+        let old = object.status.clone().unwrap_or_default();
+        MemoryBundleStatus {
+            ffm_handle: old.ffm_handle,
+            size: old.size,
+            achieved_gbs: old.achieved_gbs,
+            floor_gbs: old.floor_gbs,
+            moved_pages: old.moved_pages,
+            tail_p99_ms: old.tail_p99_ms,
+            ..Self::status(None, None, base)
+        }
+    }
+
+    fn drift(object: &crds::MemoryBundle, next: &MemoryBundleStatus) -> Drift {
+        let empty = MemoryBundleStatus::default();
+        let old = object.status.as_ref().unwrap_or(&empty);
+        let floor = next.floor_gbs.unwrap_or_else(|| f64::from(object.spec.bandwidth_floor_gbs));
+        // A fall below the floor of a Ready object. Otherwise a crossed floor shows in phase and reason.
+        let falls = old.phase == Some(Phase::Ready)
+            && next.achieved_gbs.is_some_and(|it| it < floor)
+            && next.achieved_gbs < old.achieved_gbs;
+        let seconds = |status: &MemoryBundleStatus| {
+            status.attestation_expires_at.as_ref().map(|it| it.0.as_second())
+        };
+        let is_releasing = next.phase == Some(Phase::Releasing);
+        if old.phase != next.phase
+            || old.observed_generation != next.observed_generation
+            || (next.ffm_handle.is_some() && old.ffm_handle != next.ffm_handle)
+            || (next.size.is_some() && old.size != next.size)
+            || (next.floor_gbs.is_some() && old.floor_gbs != next.floor_gbs)
+            || (seconds(next).is_some() && seconds(old) != seconds(next))
+            || falls
+            // The first reading, unless the object is being released.
+            || (old.achieved_gbs.is_none() && next.achieved_gbs.is_some() && !is_releasing)
+        {
+            return Drift::Transition;
+        }
+        let conditions = conditions_drift(&old.conditions, &next.conditions);
+        let readings = readings_moved(old, next, floor);
+        conditions.max(if readings { Drift::Reading } else { Drift::None })
+    }
 }
 
 fn readings_moved(old: &MemoryBundleStatus, next: &MemoryBundleStatus, floor: f64) -> bool {

@@ -61,7 +61,14 @@ fn run(bers: impl IntoIterator<Item = f64>) -> (Vec<Option<&'static str>>, usize
     let reasons = bers.into_iter().enumerate().map(|(index, ber)| {
         let now = at(i64::try_from(index).unwrap() * 10);
         let sample = CorridorTelemetry { sampled_at: now, ..sample(120.0, ber) };
-        let health = judge(&object(), &allocation(), Some(&sample), &mut signals, &settings(), now);
+        let health = Corridors::judge(
+            &object(),
+            &allocation(),
+            Some(&sample),
+            &mut signals,
+            &settings(),
+            now,
+        );
         if health.remedy.is_some() {
             remedies += 1;
             signals.recalibrated(now);
@@ -75,7 +82,7 @@ fn run(bers: impl IntoIterator<Item = f64>) -> (Vec<Option<&'static str>>, usize
 fn capacity_and_latency_apply_at_the_first_sample() {
     let look = |sample: &CorridorTelemetry| {
         let signals = &mut Signals::default();
-        judge(&object(), &allocation(), Some(sample), signals, &settings(), at(0)).fault
+        Corridors::judge(&object(), &allocation(), Some(sample), signals, &settings(), at(0)).fault
     };
     assert_eq!(look(&sample(100.0, 0.0)), None);
     assert_eq!(look(&sample(99.999, 0.0)).unwrap().0, not_ready::BELOW_FLOOR);
@@ -88,7 +95,14 @@ fn readings_that_alternate_around_floor_and_budget_fall_at_once_and_return_once(
     let (mut signals, settings) = (Signals::default(), settings());
     let mut look = |second: i64, gbps: f64, latency_ns: f64| {
         let sample = CorridorTelemetry { latency_ns: Some(latency_ns), ..sample(gbps, 0.0) };
-        judge(&object(), &allocation(), Some(&sample), &mut signals, &settings, at(second))
+        Corridors::judge(
+            &object(),
+            &allocation(),
+            Some(&sample),
+            &mut signals,
+            &settings,
+            at(second),
+        )
     };
     let reasons: Vec<_> = (0..200)
         .map(|second| {
@@ -130,16 +144,37 @@ fn a_lasting_drift_is_tuned_first_and_degrades_once() {
 fn what_was_measured_before_a_tuning_is_not_held_against_it() {
     let mut signals = Signals::default();
     let drifted = sample(120.0, TARGET * 5.0);
-    let mut look =
-        |now| judge(&object(), &allocation(), Some(&drifted), &mut signals, &settings(), at(now));
+    let mut look = |now| {
+        Corridors::judge(
+            &object(),
+            &allocation(),
+            Some(&drifted),
+            &mut signals,
+            &settings(),
+            at(now),
+        )
+    };
     look(0);
     assert!(look(60).remedy.is_some());
     signals.recalibrated(at(60));
-    let later =
-        judge(&object(), &allocation(), Some(&drifted), &mut signals, &settings(), at(1000));
+    let later = Corridors::judge(
+        &object(),
+        &allocation(),
+        Some(&drifted),
+        &mut signals,
+        &settings(),
+        at(1000),
+    );
     assert_eq!(later.fault, None, "the same sample");
     let again = CorridorTelemetry { sampled_at: at(1001), ..drifted };
-    let later = judge(&object(), &allocation(), Some(&again), &mut signals, &settings(), at(1001));
+    let later = Corridors::judge(
+        &object(),
+        &allocation(),
+        Some(&again),
+        &mut signals,
+        &settings(),
+        at(1001),
+    );
     assert_eq!(later.fault.unwrap().0, not_ready::BER_ABOVE_TARGET, "a new one");
 }
 
@@ -149,7 +184,7 @@ fn no_reading_says_nothing_and_a_restart_remembers_from_the_status() {
         ber: BerSignals { is_bad: Some(true), ..BerSignals::default() },
         ..Signals::default()
     };
-    let health = judge(&object(), &allocation(), None, &mut signals, &settings(), at(0));
+    let health = Corridors::judge(&object(), &allocation(), None, &mut signals, &settings(), at(0));
     assert_eq!(health.fault.unwrap().0, not_ready::BER_ABOVE_TARGET);
 }
 
@@ -160,7 +195,7 @@ fn written(gbps: f64, ber: f64) -> CorridorStatus {
         conditions: Vec::new(),
         attestation_expires_at: None,
     };
-    status(Some(&allocation()), Some(&sample(gbps, ber)), base)
+    Corridors::status(Some(&allocation()), Some(&sample(gbps, ber)), base)
 }
 
 #[test]
@@ -181,7 +216,7 @@ fn readings_inside_their_deadband_are_not_written() {
         (CorridorStatus { floor_gbps: Some(90.0), ..written(120.0, TARGET) }, Drift::Transition),
     ];
     for (row, (next, expected)) in table.into_iter().enumerate() {
-        assert_eq!(drift(&object, &next), expected, "row {row}");
+        assert_eq!(Corridors::drift(&object, &next), expected, "row {row}");
     }
 }
 
@@ -199,7 +234,8 @@ fn the_daemons_own_target_counts_where_none_is_asked_for() {
     let mut judged = |second: i64, target_ber| {
         let now = at(second);
         let sample = CorridorTelemetry { sampled_at: now, target_ber, ..sample(120.0, 1e-9) };
-        let health = judge(&object, &allocation(), Some(&sample), &mut signals, &settings(), now);
+        let health =
+            Corridors::judge(&object, &allocation(), Some(&sample), &mut signals, &settings(), now);
         (health.fault, health.remedy.is_some())
     };
     assert_eq!(judged(0, Some(1e-12)), (None, false));
