@@ -3,15 +3,14 @@
 use std::time::Duration;
 
 use crds::condition::{self, not_ready};
-use crds::{CorridorStatus, CorridorTelemetry as Readings, Phase};
+use crds::{CorridorStatus, CorridorTelemetry as Readings};
 use daemons::corrd::{Corridor, CorridorTelemetry, RecalibrationRequest};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use own_writes::PlacementStatus;
 
 use super::Corridors;
 use super::plan::PathChange;
-use crate::lifecycle::{Damping, Drift, Health, StatusBase, StatusStep, conditions_drift};
+use crate::lifecycle::{Damping, Health, SharedStatus, StatusBase, StatusStep};
 use crate::settings::Settings;
 
 /// A degraded path has recovered only below this part of its target. The band in between changes nothing.
@@ -72,14 +71,54 @@ impl StatusStep for Corridors {
         crds::Corridor { status: Some(restored), ..object.clone() }
     }
 
-    fn placement(status: &CorridorStatus, ticket: Option<String>) -> PlacementStatus {
-        PlacementStatus {
+    fn written_status(object: &crds::Corridor) -> Option<&CorridorStatus> {
+        object.status.as_ref()
+    }
+
+    fn shared(status: &CorridorStatus) -> SharedStatus<'_> {
+        SharedStatus {
             phase: status.phase,
-            handle: status.corridor_id.clone(),
+            generation: status.observed_generation,
+            handle: status.corridor_id.as_deref(),
+            size: None,
             floor: status.floor_gbps,
             measured: status.achievable_gbps,
-            ticket,
+            has_reading: status.telemetry.is_some(),
+            attestation_expires_at: status.attestation_expires_at.as_ref(),
+            conditions: &status.conditions,
         }
+    }
+
+    fn floor(object: &crds::Corridor, _: &CorridorStatus) -> f64 {
+        f64::from(object.spec.min_gbps)
+    }
+
+    fn readings_moved(old: &CorridorStatus, next: &CorridorStatus, floor: f64) -> bool {
+        let moved = |old: Option<f64>, next: Option<f64>, by: &dyn Fn(f64, f64) -> bool| match (
+            old, next,
+        ) {
+            (Some(old), Some(next)) => by(old, next),
+            // A reading that is missing for a moment stays.
+            (None, Some(_)) => true,
+            (_, None) => false,
+        };
+        let gbps = |old: f64, next: f64| (next - old).abs() > BANDWIDTH_DEADBAND * floor;
+        let Some(new) = &next.telemetry else {
+            return moved(old.achievable_gbps, next.achievable_gbps, &gbps);
+        };
+        let empty = Readings::default();
+        let old_readings = old.telemetry.as_ref().unwrap_or(&empty);
+        let ber = |old: f64, next: f64| {
+            next > old * BER_DEADBAND_FACTOR || next * BER_DEADBAND_FACTOR < old
+        };
+        let power = |old: f64, next: f64| (next - old).abs() > POWER_DEADBAND * old.abs();
+        moved(old.achievable_gbps, next.achievable_gbps, &gbps)
+            || moved(old_readings.ber, new.ber, &ber)
+            || moved(old_readings.temp_c, new.temp_c, &|old, next| {
+                (next - old).abs() > TEMPERATURE_DEADBAND_C
+            })
+            || moved(old_readings.power_pj_per_bit, new.power_pj_per_bit, &power)
+            || (new.drift.is_some() && old_readings.drift != new.drift)
     }
 
     /// Samples without a floor count as current.
@@ -89,18 +128,6 @@ impl StatusStep for Corridors {
 
     fn has_reading(object: &crds::Corridor) -> bool {
         object.status.as_ref().is_some_and(|it| it.telemetry.is_some())
-    }
-
-    /// Whether a sample has left the deadband of a reading.
-    fn has_moved(
-        object: &crds::Corridor,
-        allocation: &Corridor,
-        sample: &CorridorTelemetry,
-    ) -> bool {
-        let empty = CorridorStatus::default();
-        let old = object.status.as_ref().unwrap_or(&empty);
-        let next = Self::status(Some(allocation), Some(sample), StatusBase::of_readings());
-        readings_moved(old, &next, f64::from(object.spec.min_gbps))
     }
 
     fn judge(
@@ -187,34 +214,6 @@ impl StatusStep for Corridors {
             ..Self::status(None, None, base)
         }
     }
-
-    fn drift(object: &crds::Corridor, next: &CorridorStatus) -> Drift {
-        let empty = CorridorStatus::default();
-        let old = object.status.as_ref().unwrap_or(&empty);
-        // A fall below the floor of a Ready object. Otherwise a crossed floor shows in phase and reason.
-        let falls = old.phase == Some(Phase::Ready)
-            && next.achievable_gbps.is_some_and(|it| it < f64::from(object.spec.min_gbps))
-            && next.achievable_gbps < old.achievable_gbps;
-        let seconds = |status: &CorridorStatus| {
-            status.attestation_expires_at.as_ref().map(|it| it.0.as_second())
-        };
-        let handle_changed = next.corridor_id.is_some() && old.corridor_id != next.corridor_id;
-        let is_releasing = next.phase == Some(Phase::Releasing);
-        if old.phase != next.phase
-            || old.observed_generation != next.observed_generation
-            || handle_changed
-            || (next.floor_gbps.is_some() && old.floor_gbps != next.floor_gbps)
-            || (seconds(next).is_some() && seconds(old) != seconds(next))
-            || falls
-            // The first reading, unless the object is being released.
-            || (old.telemetry.is_none() && next.telemetry.is_some() && !is_releasing)
-        {
-            return Drift::Transition;
-        }
-        let conditions = conditions_drift(&old.conditions, &next.conditions);
-        let readings = readings_moved(old, next, f64::from(object.spec.min_gbps));
-        conditions.max(if readings { Drift::Reading } else { Drift::None })
-    }
 }
 
 /// A bit error rate counts as too high, or as recovered, only after it has stayed so, because light jitters. HELIOPASS is
@@ -287,32 +286,6 @@ fn was_bad(object: &crds::Corridor) -> bool {
     let conditions = object.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
     condition::find(conditions, condition::READY)
         .is_some_and(|it| it.reason == not_ready::BER_ABOVE_TARGET)
-}
-
-fn readings_moved(old: &CorridorStatus, next: &CorridorStatus, floor: f64) -> bool {
-    let moved =
-        |old: Option<f64>, next: Option<f64>, by: &dyn Fn(f64, f64) -> bool| match (old, next) {
-            (Some(old), Some(next)) => by(old, next),
-            // A reading that is missing for a moment stays.
-            (None, Some(_)) => true,
-            (_, None) => false,
-        };
-    let gbps = |old: f64, next: f64| (next - old).abs() > BANDWIDTH_DEADBAND * floor;
-    let Some(new) = &next.telemetry else {
-        return moved(old.achievable_gbps, next.achievable_gbps, &gbps);
-    };
-    let empty = Readings::default();
-    let old_readings = old.telemetry.as_ref().unwrap_or(&empty);
-    let ber =
-        |old: f64, next: f64| next > old * BER_DEADBAND_FACTOR || next * BER_DEADBAND_FACTOR < old;
-    let power = |old: f64, next: f64| (next - old).abs() > POWER_DEADBAND * old.abs();
-    moved(old.achievable_gbps, next.achievable_gbps, &gbps)
-        || moved(old_readings.ber, new.ber, &ber)
-        || moved(old_readings.temp_c, new.temp_c, &|old, next| {
-            (next - old).abs() > TEMPERATURE_DEADBAND_C
-        })
-        || moved(old_readings.power_pj_per_bit, new.power_pj_per_bit, &power)
-        || (new.drift.is_some() && old_readings.drift != new.drift)
 }
 
 #[cfg(test)]

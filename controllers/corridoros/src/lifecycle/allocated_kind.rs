@@ -10,10 +10,10 @@ use daemons::corrd::Lease;
 use daemons::{DaemonError, Owner, Released, Reply};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use own_writes::PlacementStatus;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::drift::SharedStatus;
 use super::observed::Observed;
 use crate::context::Context;
 use crate::metrics::{Metrics, ObjectState};
@@ -123,20 +123,18 @@ pub(crate) trait StatusStep: KindTypes {
     fn own_status(object: &Self::Object) -> Self::Status;
     /// The object with this in the place of that part.
     fn with_own_status(object: &Self::Object, own: &Self::Status) -> Self::Object;
-    /// The part of the status by which Pods are placed.
-    fn placement(status: &Self::Status, ticket: Option<String>) -> PlacementStatus;
+    fn written_status(object: &Self::Object) -> Option<&Self::Status>;
+    fn shared(status: &Self::Status) -> SharedStatus<'_>;
+    /// The floor that a status is measured by.
+    fn floor(object: &Self::Object, status: &Self::Status) -> f64;
     /// Whether a sample is of the allocation as it stands, not of an earlier floor.
     fn is_current(allocation: &Self::Allocation, sample: &Self::Sample) -> bool;
     /// Whether the status has readings that only a sample can give.
     fn has_reading(_object: &Self::Object) -> bool {
         true
     }
-    /// Whether a sample has left the deadband of a reading.
-    fn has_moved(
-        object: &Self::Object,
-        allocation: &Self::Allocation,
-        sample: &Self::Sample,
-    ) -> bool;
+    /// Whether a reading has left its deadband.
+    fn readings_moved(old: &Self::Status, next: &Self::Status, floor: f64) -> bool;
     /// The health of an allocation. Updates the signals.
     fn judge(
         object: &Self::Object,
@@ -155,8 +153,6 @@ pub(crate) trait StatusStep: KindTypes {
     ) -> Self::Status;
     /// Nothing is known about the allocation, so what the status says about it stays.
     fn status_unknown(object: &Self::Object, base: StatusBase) -> Self::Status;
-    /// How far the new status is from the written one.
-    fn drift(object: &Self::Object, next: &Self::Status) -> Drift;
 }
 
 /// The daemon of a kind. Plans make no call to one that is not configured.
@@ -204,15 +200,4 @@ impl StatusBase {
             attestation_expires_at: None,
         }
     }
-}
-
-/// How far a new status is from the written one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Drift {
-    /// Inside every deadband.
-    None,
-    /// A reading or a message changed.
-    Reading,
-    /// A phase, a reason, a handle or a floor changed: write at once.
-    Transition,
 }

@@ -19,7 +19,7 @@ pub(super) fn of_status_change<K: AllocatedKind>(
     readiness: &Readiness,
 ) -> Vec<Event> {
     let (before, after) = (&snapshot.observed, K::observed(written));
-    let floor = |object: &K::Object| K::placement(&K::own_status(object), None).floor;
+    let floor = |object: &K::Object| K::written_status(object).and_then(|it| K::shared(it).floor);
     let transition = is_transition(before, readiness).then(|| of_readiness(readiness));
     let lost = lost::<K>(snapshot);
     let update = of_update(&before.conditions, &after.conditions);

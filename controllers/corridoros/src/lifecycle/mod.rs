@@ -8,6 +8,7 @@
 mod allocated_kind;
 mod apply;
 mod damping;
+mod drift;
 mod events;
 mod first_reading;
 mod guard;
@@ -29,13 +30,15 @@ use controller_runtime::{Attempt, Controller, Outcome, Triggers};
 use kube::Resource;
 
 pub(crate) use self::allocated_kind::{
-    AllocatedKind, Allocation, ApplyStep, Drift, Health, KindTypes, ObserveStep, PlanStep,
-    StatusBase, StatusStep, Target,
+    AllocatedKind, Allocation, ApplyStep, Health, KindTypes, ObserveStep, PlanStep, StatusBase,
+    StatusStep, Target,
 };
 pub(crate) use self::damping::Damping;
+pub(crate) use self::drift::SharedStatus;
+#[cfg(test)]
+pub(crate) use self::drift::{Drift, drift};
 use self::memory::Memory;
 pub(crate) use self::observed::{Observed, Use};
-pub(crate) use self::readiness::conditions_drift;
 use crate::context::Context;
 
 /// The controller of a kind whose objects stand for an allocation.

@@ -239,25 +239,5 @@ fn condition_since(
     }
 }
 
-/// How far the new conditions are from the written ones.
-pub(crate) fn conditions_drift(
-    old: &[Condition],
-    new: &[Condition],
-) -> super::allocated_kind::Drift {
-    use super::allocated_kind::Drift;
-    let of_one = |next: &Condition| match condition::find(old, &next.type_) {
-        None => Drift::Transition,
-        Some(it)
-            if (&it.status, &it.reason, it.observed_generation)
-                != (&next.status, &next.reason, next.observed_generation) =>
-        {
-            Drift::Transition
-        }
-        Some(it) if it.message != next.message => Drift::Reading,
-        Some(_) => Drift::None,
-    };
-    new.iter().map(of_one).max().unwrap_or(Drift::None)
-}
-
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::allocated_kind::{AllocatedKind, Allocation};
+use super::drift;
 use super::memory::Memory;
 use crate::context::Context;
 
@@ -40,5 +41,5 @@ pub(super) fn needs_reconcile<K: AllocatedKind>(
         && health.recheck_after.is_none();
     // The first reading is written as soon as it is there.
     let may_write = readings_due_at.is_none_or(|at| now >= at) || !K::has_reading(object);
-    !is_as_before || (may_write && K::has_moved(object, current, &sample))
+    !is_as_before || (may_write && drift::has_moved::<K>(object, current, &sample))
 }

@@ -7,7 +7,8 @@ use crds::condition::{self, not_ready};
 use kube::Resource as _;
 use serde::Deserialize as _;
 
-use super::allocated_kind::{AllocatedKind, Drift, StatusBase};
+use super::allocated_kind::{AllocatedKind, StatusBase};
+use super::drift::{Drift, drift, placement};
 use super::events;
 use super::metrics;
 use super::plan::Plan;
@@ -44,7 +45,7 @@ impl<K: AllocatedKind> Reconcile<'_, K> {
         } else {
             K::status(snapshot.current(), self.sample().as_deref(), base)
         };
-        let drift = K::drift(object, &next);
+        let drift = drift::<K>(object, &next);
         // Spread by a fifth, so that objects of one start do not write together for ever.
         let interval = self.context.settings.status_interval;
         let interval = interval.mul_f64(0.8 + 0.4 * self.attempt.jitter);
@@ -60,7 +61,7 @@ impl<K: AllocatedKind> Reconcile<'_, K> {
             || (drift == Drift::Reading && is_due);
         if has_backend {
             let stands = memory.guard.own_status().filter(|_| !is_needed);
-            let placement = K::placement(stands.unwrap_or(&next), observed.ticket.clone());
+            let placement = placement::<K>(stands.unwrap_or(&next), observed.ticket.clone());
             self.context.own_writes.record_placement(&observed.uid, placement);
         }
         if !is_needed {

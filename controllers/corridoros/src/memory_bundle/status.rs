@@ -1,16 +1,15 @@
 //! Pure: the health of a bundle, and the status of its MemoryBundle.
 
+use crds::MemoryBundleStatus;
 use crds::condition::{self, not_ready};
-use crds::{MemoryBundleStatus, Phase};
 use daemons::memqosd::{Bundle, BundleTelemetry};
 use daemons::units;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use own_writes::PlacementStatus;
 
 use super::Bundles;
 use super::plan::BundleChange;
-use crate::lifecycle::{Damping, Drift, Health, StatusBase, StatusStep, conditions_drift};
+use crate::lifecycle::{Damping, Health, SharedStatus, StatusBase, StatusStep};
 use crate::settings::Settings;
 
 /// Readings are written again when they moved by more than this part.
@@ -46,31 +45,43 @@ impl StatusStep for Bundles {
         crds::MemoryBundle { status: Some(restored), ..object.clone() }
     }
 
-    fn placement(status: &MemoryBundleStatus, ticket: Option<String>) -> PlacementStatus {
-        PlacementStatus {
+    fn written_status(object: &crds::MemoryBundle) -> Option<&MemoryBundleStatus> {
+        object.status.as_ref()
+    }
+
+    fn shared(status: &MemoryBundleStatus) -> SharedStatus<'_> {
+        SharedStatus {
             phase: status.phase,
-            handle: status.ffm_handle.clone(),
+            generation: status.observed_generation,
+            handle: status.ffm_handle.as_deref(),
+            size: status.size.as_deref(),
             floor: status.floor_gbs,
             measured: status.achieved_gbs,
-            ticket,
+            has_reading: status.achieved_gbs.is_some(),
+            attestation_expires_at: status.attestation_expires_at.as_ref(),
+            conditions: &status.conditions,
         }
+    }
+
+    fn floor(object: &crds::MemoryBundle, status: &MemoryBundleStatus) -> f64 {
+        status.floor_gbs.unwrap_or_else(|| f64::from(object.spec.bandwidth_floor_gbs))
+    }
+
+    fn readings_moved(old: &MemoryBundleStatus, next: &MemoryBundleStatus, floor: f64) -> bool {
+        let moved = |old: Option<f64>, next: Option<f64>, by: f64| match (old, next) {
+            (Some(old), Some(next)) => (next - old).abs() > by,
+            (None, Some(_)) => true,
+            (_, None) => false,
+        };
+        let tail = old.tail_p99_ms.unwrap_or_default().abs() * TAIL_DEADBAND;
+        moved(old.achieved_gbs, next.achieved_gbs, floor * BANDWIDTH_DEADBAND)
+            || moved(old.tail_p99_ms, next.tail_p99_ms, tail)
+            || (next.moved_pages.is_some() && old.moved_pages != next.moved_pages)
     }
 
     /// Samples without a floor count as current.
     fn is_current(allocation: &Bundle, sample: &BundleTelemetry) -> bool {
         sample.floor_gbs == 0 || sample.floor_gbs == allocation.memory.floor_gbs
-    }
-
-    /// Whether a sample has left the deadband of a reading.
-    fn has_moved(
-        object: &crds::MemoryBundle,
-        allocation: &Bundle,
-        sample: &BundleTelemetry,
-    ) -> bool {
-        let empty = MemoryBundleStatus::default();
-        let old = object.status.as_ref().unwrap_or(&empty);
-        let next = Self::status(Some(allocation), Some(sample), StatusBase::of_readings());
-        readings_moved(old, &next, f64::from(allocation.memory.floor_gbs))
     }
 
     /// Capacity applies at the first sample; the floor is the one memqosd confirmed.
@@ -137,45 +148,4 @@ impl StatusStep for Bundles {
             ..Self::status(None, None, base)
         }
     }
-
-    fn drift(object: &crds::MemoryBundle, next: &MemoryBundleStatus) -> Drift {
-        let empty = MemoryBundleStatus::default();
-        let old = object.status.as_ref().unwrap_or(&empty);
-        let floor = next.floor_gbs.unwrap_or_else(|| f64::from(object.spec.bandwidth_floor_gbs));
-        // A fall below the floor of a Ready object. Otherwise a crossed floor shows in phase and reason.
-        let falls = old.phase == Some(Phase::Ready)
-            && next.achieved_gbs.is_some_and(|it| it < floor)
-            && next.achieved_gbs < old.achieved_gbs;
-        let seconds = |status: &MemoryBundleStatus| {
-            status.attestation_expires_at.as_ref().map(|it| it.0.as_second())
-        };
-        let is_releasing = next.phase == Some(Phase::Releasing);
-        if old.phase != next.phase
-            || old.observed_generation != next.observed_generation
-            || (next.ffm_handle.is_some() && old.ffm_handle != next.ffm_handle)
-            || (next.size.is_some() && old.size != next.size)
-            || (next.floor_gbs.is_some() && old.floor_gbs != next.floor_gbs)
-            || (seconds(next).is_some() && seconds(old) != seconds(next))
-            || falls
-            // The first reading, unless the object is being released.
-            || (old.achieved_gbs.is_none() && next.achieved_gbs.is_some() && !is_releasing)
-        {
-            return Drift::Transition;
-        }
-        let conditions = conditions_drift(&old.conditions, &next.conditions);
-        let readings = readings_moved(old, next, floor);
-        conditions.max(if readings { Drift::Reading } else { Drift::None })
-    }
-}
-
-fn readings_moved(old: &MemoryBundleStatus, next: &MemoryBundleStatus, floor: f64) -> bool {
-    let moved = |old: Option<f64>, next: Option<f64>, by: f64| match (old, next) {
-        (Some(old), Some(next)) => (next - old).abs() > by,
-        (None, Some(_)) => true,
-        (_, None) => false,
-    };
-    let tail = old.tail_p99_ms.unwrap_or_default().abs() * TAIL_DEADBAND;
-    moved(old.achieved_gbs, next.achieved_gbs, floor * BANDWIDTH_DEADBAND)
-        || moved(old.tail_p99_ms, next.tail_p99_ms, tail)
-        || (next.moved_pages.is_some() && old.moved_pages != next.moved_pages)
 }

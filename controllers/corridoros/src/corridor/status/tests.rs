@@ -1,5 +1,6 @@
 use super::*;
-use crds::{CorridorSpec, Recalibration};
+use crate::lifecycle::{Drift, drift};
+use crds::{CorridorSpec, Phase, Recalibration};
 use daemons::Owner;
 use daemons::corrd::CorridorRequest;
 
@@ -216,7 +217,7 @@ fn readings_inside_their_deadband_are_not_written() {
         (CorridorStatus { floor_gbps: Some(90.0), ..written(120.0, TARGET) }, Drift::Transition),
     ];
     for (row, (next, expected)) in table.into_iter().enumerate() {
-        assert_eq!(Corridors::drift(&object, &next), expected, "row {row}");
+        assert_eq!(drift::<Corridors>(&object, &next), expected, "row {row}");
     }
 }
 

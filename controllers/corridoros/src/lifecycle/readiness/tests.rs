@@ -1,6 +1,6 @@
+use super::super::drift::{Drift, conditions_drift};
 use super::StatusInput as Input;
 use super::*;
-use crate::lifecycle::Drift;
 use daemons::ticket::TicketFault;
 
 fn observed() -> Observed {
