@@ -15,7 +15,7 @@ const MAY_IMPORT: [(&str, &[&str]); 8] = [
     ("benches", &["e2e", "engine", "model", "rules"]),
     ("engine", &["model", "rules"]),
     ("rules", &["model"]),
-    ("controllers", &["crds", "daemons", "own-writes", "sim"]),
+    ("controllers", &["controller-runtime", "crds", "daemons", "own-writes", "sim"]),
     ("own-writes", &["crds"]),
     ("driver", &["api", "crds", "engine", "model", "own-writes"]),
     // Only its tests: the scenarios know of no in-memory API.

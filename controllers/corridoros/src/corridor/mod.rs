@@ -1,0 +1,76 @@
+//! Corridors: photonic paths of corrd.
+
+mod apply;
+mod observe;
+mod plan;
+mod status;
+
+use controller_runtime::Triggers;
+use daemons::attestd::DeviceKind;
+use daemons::corrd::{self, Corrd, CorridorRequest, CorridorTelemetry};
+use jiff::Timestamp;
+
+use self::plan::PathChange;
+use self::status::Signals;
+use crate::context::Context;
+use crate::lifecycle::{AllocatedKind, KindTypes};
+use crate::metrics::{Metrics, ObjectState};
+use crate::sweep::KnownUids;
+use crate::telemetry_cache::TelemetryCache;
+
+/// The kind. Its steps are the files of this folder.
+#[derive(Debug)]
+pub(crate) struct Corridors;
+
+impl KindTypes for Corridors {
+    type Daemon = dyn Corrd;
+    type Object = crds::Corridor;
+    type Status = crds::CorridorStatus;
+    type Request = CorridorRequest;
+    type Allocation = corrd::Corridor;
+    type Sample = CorridorTelemetry;
+    type Change = PathChange;
+    type Signals = Signals;
+}
+
+impl AllocatedKind for Corridors {
+    const FINALIZER: &'static str = crds::CORRIDOR_FINALIZER;
+    const DEVICE_KIND: DeviceKind = DeviceKind::Photonic;
+    const BACKEND: &'static str = "corrd";
+
+    fn daemon(context: &Context) -> Option<&Self::Daemon> {
+        context.backends.corrd.as_deref()
+    }
+
+    fn telemetry_cache(context: &Context) -> &TelemetryCache<CorridorTelemetry> {
+        &context.corridors
+    }
+
+    fn known_uids(context: &Context) -> &KnownUids {
+        &context.known_corridors
+    }
+
+    fn triggers(context: &Context) -> &Triggers {
+        &context.corridor_triggers
+    }
+
+    fn begin_metrics(metrics: &Metrics, object: &crds::Corridor) {
+        metrics.corridor_added(object);
+    }
+
+    fn count_allocation(metrics: &Metrics, object: &crds::Corridor) {
+        metrics.corridor_allocated(object);
+    }
+
+    fn record_metrics(metrics: &Metrics, object: &crds::Corridor, sample: &CorridorTelemetry) {
+        metrics.corridor_sample(object, sample);
+    }
+
+    fn record_state(metrics: &Metrics, object: &crds::Corridor, state: ObjectState, _: Timestamp) {
+        metrics.set_corridor_state(object, state);
+    }
+
+    fn forget_metrics(metrics: &Metrics, object: &crds::Corridor) {
+        metrics.forget_corridor(object);
+    }
+}

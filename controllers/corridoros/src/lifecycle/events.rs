@@ -1,0 +1,131 @@
+//! Events on an object: what a reconcile has found and written.
+
+use controller_runtime::Event;
+use crds::Phase;
+use crds::condition::{self, not_ready};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use super::allocated_kind::{AllocatedKind, Allocation};
+use super::observe::Snapshot;
+use super::observed::Observed;
+use super::plan::Op;
+use super::readiness::Readiness;
+
+/// What has changed between the former status and the one that was just written.
+pub(super) fn of_status_change<K: AllocatedKind>(
+    object: &K::Object,
+    written: &K::Object,
+    snapshot: &Snapshot<K>,
+    readiness: &Readiness,
+) -> Vec<Event> {
+    let (before, after) = (&snapshot.observed, K::observed(written));
+    let floor = |object: &K::Object| K::written_status(object).and_then(|it| K::shared(it).floor);
+    let transition = is_transition(before, readiness).then(|| of_readiness(readiness));
+    let lost = lost::<K>(snapshot);
+    let update = of_update(&before.conditions, &after.conditions);
+    let window = of_window(before, &after, floor(object), floor(written));
+    lost.into_iter().chain(transition).chain(update).chain(window).collect()
+}
+
+/// An operation that people would not expect.
+pub(super) fn of_operation<C>(op: &Op<C>, observed: &Observed) -> Option<Event> {
+    let is_forced = matches!(op, Op::Release(_)) && observed.is_forced && observed.is_in_use;
+    is_forced.then(|| {
+        let message = format!("released by its annotation, though Pods use it: {}", observed.users);
+        Event::warning("ForcedRelease", message)
+    })
+}
+
+/// Whether phase or reason have changed.
+fn is_transition(observed: &Observed, readiness: &Readiness) -> bool {
+    let ready_before = condition::find(&observed.conditions, condition::READY);
+    let same_reason = ready_before.is_some_and(|it| it.reason == readiness.reason);
+    observed.phase != Some(readiness.phase) || !same_reason
+}
+
+fn of_readiness(readiness: &Readiness) -> Event {
+    let Readiness { phase, reason, message } = readiness;
+    let is_warning = matches!(phase, Phase::Degraded | Phase::Failed);
+    let reason = if *phase == Phase::Ready { "Ready" } else { *reason };
+    Event { is_warning, reason, message: format!("{phase}: {message}") }
+}
+
+/// The daemon has neither the allocation that the status names nor another in its place.
+fn lost<K: AllocatedKind>(snapshot: &Snapshot<K>) -> Option<Event> {
+    let handle = snapshot.observed.handle.as_ref().filter(|_| !snapshot.observed.is_deleting)?;
+    let held = snapshot.actual.allocations.as_ref()?;
+    let is_lost = snapshot.actual.matching.is_none() && held.iter().all(|it| it.id() != handle);
+    is_lost.then(|| {
+        let message = format!("{} has lost {handle}; it is allocated anew", K::BACKEND);
+        Event::warning("AllocationLost", message)
+    })
+}
+
+/// A change of the spec that was refused, or that no ticket allows.
+fn of_update(before: &[Condition], after: &[Condition]) -> Option<Event> {
+    let pending = condition::find(after, condition::UPDATE_PENDING)?;
+    let is_new = condition::find(before, condition::UPDATE_PENDING)
+        .is_none_or(|it| (&it.status, &it.reason) != (&pending.status, &pending.reason));
+    let reason = match pending.reason.as_str() {
+        not_ready::ALLOCATION_REFUSED => "UpdateRefused",
+        not_ready::ATTESTATION_FAILED => "UpdateDenied",
+        _ => return None,
+    };
+    (is_new && pending.status == "True").then(|| {
+        let message = format!("{}; what was allocated before stays as it is", pending.message);
+        Event::warning(reason, message)
+    })
+}
+
+/// Another floor with an unchanged spec.
+fn of_window(
+    before: &Observed,
+    after: &Observed,
+    floor_before: Option<f64>,
+    floor_after: Option<f64>,
+) -> Option<Event> {
+    let (from, to) = floor_before.zip(floor_after)?;
+    let generation = |observed: &Observed| {
+        condition::find(&observed.conditions, condition::READY)
+            .and_then(|it| it.observed_generation)
+    };
+    let is_same_spec = generation(before) == generation(after) && before.handle == after.handle;
+    #[expect(clippy::float_cmp, reason = "whole numbers that a daemon has confirmed")]
+    let is_other = from != to;
+    (is_same_spec && is_other).then(|| {
+        let message = format!("the floor is {to} instead of {from} now, as its schedule asks");
+        Event { is_warning: false, reason: "FloorChanged", message }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+    fn pending(status: &str, reason: &str) -> Vec<Condition> {
+        vec![Condition {
+            type_: condition::UPDATE_PENDING.to_owned(),
+            status: status.to_owned(),
+            reason: reason.to_owned(),
+            message: "no".to_owned(),
+            observed_generation: Some(2),
+            last_transition_time: Time(Timestamp::UNIX_EPOCH),
+        }]
+    }
+
+    #[test]
+    fn an_update_that_is_refused_or_denied_is_reported_once() {
+        let emitted = |before: &[Condition], reason: &str| {
+            of_update(before, &pending("True", reason)).map(|it| it.reason)
+        };
+        let idle = pending("False", "UpToDate");
+        assert_eq!(emitted(&idle, "AllocationRefused"), Some("UpdateRefused"));
+        assert_eq!(emitted(&idle, "AttestationFailed"), Some("UpdateDenied"));
+        assert_eq!(emitted(&[], "AttestationFailed"), Some("UpdateDenied"));
+        assert_eq!(emitted(&pending("True", "AttestationFailed"), "AttestationFailed"), None);
+        assert_eq!(emitted(&idle, "Updating"), None, "it goes well");
+        assert_eq!(of_update(&pending("True", "AllocationRefused"), &idle), None, "it is over");
+    }
+}

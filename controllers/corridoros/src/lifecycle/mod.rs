@@ -1,0 +1,85 @@
+//! The lifecycle of an object that stands for an allocation of a daemon: what Corridors and MemoryBundles share.
+//!
+//! ```text
+//! Pending → Allocating → Ready ⇄ Degraded → Releasing → gone
+//!               └────────→ Failed
+//! ```
+
+mod allocated_kind;
+mod apply;
+mod damping;
+mod drift;
+mod events;
+mod first_reading;
+mod guard;
+mod memory;
+mod metrics;
+mod observe;
+mod observed;
+mod plan;
+mod readiness;
+mod reconcile;
+mod requeue;
+mod steady;
+mod write_status;
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use controller_runtime::{Attempt, Controller, Outcome, Triggers};
+use kube::Resource;
+
+pub(crate) use self::allocated_kind::{
+    AllocatedKind, Allocation, ApplyStep, Health, KindTypes, ObserveStep, PlanStep, StatusBase,
+    StatusStep, Target,
+};
+pub(crate) use self::damping::Damping;
+pub(crate) use self::drift::SharedStatus;
+#[cfg(test)]
+pub(crate) use self::drift::{Drift, drift};
+use self::memory::Memory;
+pub(crate) use self::observed::{Observed, Use};
+use crate::context::Context;
+
+/// The controller of a kind whose objects stand for an allocation.
+pub(crate) struct AllocationController<K>(PhantomData<fn() -> K>);
+
+impl<K: AllocatedKind> Controller for AllocationController<K> {
+    type Context = Context;
+    type Object = K::Object;
+    type Memory = Memory<K>;
+
+    fn triggers(context: &Context) -> &Triggers {
+        K::triggers(context)
+    }
+
+    async fn reconcile(
+        context: Arc<Context>,
+        object: Arc<K::Object>,
+        memory: Memory<K>,
+        attempt: Attempt,
+    ) -> Outcome<Self> {
+        reconcile::reconcile::<K>(&context, &object, memory, attempt).await
+    }
+
+    fn needs_reconcile(context: &Context, object: &K::Object, memory: &mut Memory<K>) -> bool {
+        steady::needs_reconcile(context, object, memory)
+    }
+
+    fn added(context: &Context, object: &K::Object) {
+        K::known_uids(context).insert(object.meta().uid.as_deref().unwrap_or_default());
+        K::begin_metrics(&context.metrics, object);
+    }
+
+    fn deleted(context: &Context, object: &K::Object) {
+        guard::deleted::<K>(context, object);
+    }
+
+    fn forget(context: &Context, object: &K::Object) {
+        if let Some(uid) = object.meta().uid.as_deref() {
+            K::known_uids(context).remove(uid);
+            context.own_writes.forget(uid);
+        }
+        K::forget_metrics(&context.metrics, object);
+    }
+}

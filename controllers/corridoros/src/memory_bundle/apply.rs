@@ -1,0 +1,54 @@
+//! Calls that change something at memqosd.
+
+use daemons::corrd::Lease;
+use daemons::memqosd::{BandwidthChange, Bundle, BundleRequest, LatencyClassChange, Memqosd};
+use daemons::{Owner, Released, Reply};
+
+use super::Bundles;
+use super::plan::BundleChange;
+use crate::lifecycle::{ApplyStep, Target};
+
+impl ApplyStep for Bundles {
+    fn allocate(
+        memqosd: &dyn Memqosd,
+        request: BundleRequest,
+        ticket: Option<String>,
+    ) -> Reply<'_, Bundle> {
+        let (key, ask) = (request.key(), BundleRequest { ticket, ..request });
+        Box::pin(async move { memqosd.allocate(&key, &ask).await })
+    }
+
+    fn release<'a>(
+        memqosd: &'a dyn Memqosd,
+        handle: &'a str,
+        owner: &'a Owner,
+    ) -> Reply<'a, Released> {
+        memqosd.release(handle, owner)
+    }
+
+    fn renew<'a>(memqosd: &'a dyn Memqosd, handle: &'a str, owner: &'a Owner) -> Reply<'a, Lease> {
+        memqosd.renew_lease(handle, owner)
+    }
+
+    fn apply_change<'a>(
+        memqosd: &'a dyn Memqosd,
+        target: Target<'a, crds::MemoryBundle>,
+        change: &'a BundleChange,
+    ) -> Reply<'a, ()> {
+        Box::pin(async move {
+            let (handle, owner) = (target.id, target.owner);
+            match change {
+                BundleChange::Floor(floor_gbs) => {
+                    let change = BandwidthChange { floor_gbs: *floor_gbs };
+                    memqosd.set_bandwidth(handle, owner, &change).await?;
+                }
+                BundleChange::Class(latency_class) => {
+                    let change = LatencyClassChange { latency_class: *latency_class };
+                    let moved = memqosd.set_latency_class(handle, owner, &change).await?;
+                    tracing::info!(handle, pages = moved.moved_pages, "moved to another tier");
+                }
+            }
+            Ok(())
+        })
+    }
+}
