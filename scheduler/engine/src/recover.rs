@@ -78,7 +78,11 @@ impl Engine {
             let is_culprit = culprit.as_ref() == Some(&record.pod.uid);
             self.recover_pod(record, is_culprit);
         }
-        let culprit = culprit?;
+        culprit.and_then(|culprit| self.quarantine(culprit))
+    }
+
+    /// The Pod waits until it changes.
+    fn quarantine(&mut self, culprit: PodUid) -> Option<PodUid> {
         self.stats.quarantined += 1;
         let record = self.pods.get_mut(&culprit)?;
         record.rejection = Some(Box::new(Rejection::Quarantined));
