@@ -10,7 +10,8 @@ fn root() -> PathBuf {
 
 fn pages() -> Vec<PathBuf> {
     let mut pages = Vec::new();
-    let folders = ["", "docs", "docs/runbooks", "benches"].map(|folder| root().join(folder));
+    let folders = ["", "docs", "docs/decisions", "docs/runbooks", "benches"]
+        .map(|folder| root().join(folder));
     for folder in folders {
         for entry in fs::read_dir(&folder).expect("the tree can be read") {
             let path = entry.expect("the tree can be read").path();
