@@ -14,7 +14,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::ServerConfig;
@@ -137,6 +137,14 @@ impl Webhook {
         let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
         let removed = webhooks.delete(name, &DeleteParams::default()).await;
         removed.doing(format!("removing the webhook {name}")).map(drop)
+    }
+
+    /// All that were ever installed.
+    pub async fn remove_all(client: &Client) -> Result<()> {
+        let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
+        let (now, all) = (DeleteParams::default(), ListParams::default());
+        let removed = webhooks.delete_collection(&now, &all).await;
+        removed.doing("removing the webhooks of earlier tests").map(drop)
     }
 }
 

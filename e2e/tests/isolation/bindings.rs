@@ -13,14 +13,12 @@ use kube::api::{DeleteParams, PostParams};
 use serde_json::json;
 use tokio::time::sleep;
 
-use super::{OTHER, TROUBLED, bind, bind_many, run, until_bound};
+use super::{
+    HEEDED_POLL_EVERY, HEEDED_TIME_MAX, OTHER, TROUBLED, bind, bind_many, run, until_bound,
+};
 
 /// More than there are bind slots.
 const CROWD: usize = 70;
-
-/// Policies and webhooks take effect some time after they were written: mostly at once, but minutes were seen.
-const HEEDED_TIME_MAX: Duration = Duration::from_mins(3);
-const HEEDED_POLL_EVERY: Duration = Duration::from_millis(200);
 
 /// Binds Pods until the API server asks the webhook about one.
 async fn until_asked(cluster: &Cluster, webhook: &Webhook) -> Result<()> {

@@ -1,5 +1,5 @@
-//! One namespace never stops the others: whatever the admission of one tenant does to its Bindings, conditions and
-//! Events, the Pods of another are bound and told as if it were not there. The rows of docs/isolation.md.
+//! One namespace never stops the others: whatever the admission of one tenant does to its Bindings, conditions, Events
+//! and victims, the Pods of another are bound and told as if it were not there. The rows of docs/isolation.md.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,13 +8,16 @@
 )]
 
 mod bindings;
+mod evictions;
 mod objects;
 mod writes;
 
 use std::time::{Duration, Instant};
 
+use e2e::objects::custom::remove_all;
 use e2e::objects::nodes::NodeTemplate;
 use e2e::objects::pods::{PodState as _, PodTemplate};
+use e2e::webhook::Webhook;
 use e2e::{Cluster, ControlPlane, Result, observe};
 use k8s_openapi::api::core::v1::Pod;
 use tokio::sync::{Mutex, OnceCell};
@@ -23,6 +26,10 @@ use tokio::sync::{Mutex, OnceCell};
 const TROUBLED: &str = "team-troubled";
 /// The one beside it.
 const OTHER: &str = "team-other";
+
+/// Policies and webhooks take effect some time after they were written: mostly at once, but minutes were seen.
+const HEEDED_TIME_MAX: Duration = Duration::from_mins(3);
+const HEEDED_POLL_EVERY: Duration = Duration::from_millis(200);
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
@@ -43,6 +50,9 @@ async fn run(scene: impl AsyncFnOnce(&Cluster) -> Result<()>) {
     let _turn = ONE_AT_A_TIME.lock().await;
     let cluster = control_plane().await.cluster().await.unwrap();
     let story = async {
+        // What a failed story leaves behind may explain it, so it goes now.
+        Webhook::remove_all(cluster.admin()).await?;
+        remove_all(cluster.admin()).await?;
         cluster.clear().await?;
         for namespace in [TROUBLED, OTHER] {
             cluster.ensure_namespace(namespace).await?;

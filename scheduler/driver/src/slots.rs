@@ -23,7 +23,7 @@ const WRITES_BESIDE_BINDS_MAX: usize = 2;
 const BINDS_FOR_A_WRITE: usize = 16;
 /// Writes without an outcome, those included that are overdue.
 const OPEN_WRITES_MAX: usize = 256;
-/// A namespace with so many overdue writes gets no more until one of them has ended.
+/// A namespace with so many overdue writes gets no more until one of them has ended; so with evictions.
 const OVERDUE_WRITES_OF_NAMESPACE_MAX: usize = 2;
 
 /// One write that is under way.
@@ -34,6 +34,8 @@ pub(crate) struct WriteId(u64);
 pub(crate) struct Slots {
     binds: Calls<PodUid>,
     writes: Calls<WriteId>,
+    /// Writes, too, and counted by themselves: neither puts the other off.
+    evictions: Calls<WriteId>,
     writes_begun: u64,
     /// Bindings that have ended since the last write began.
     bound_since_write: usize,
@@ -49,14 +51,19 @@ impl Slots {
     pub fn can_write(&self) -> bool {
         let has_binds = self.binds.in_slots() > 0;
         let max = if has_binds { WRITES_BESIDE_BINDS_MAX } else { WRITES_MAX };
-        self.writes.in_slots() < max
-            && self.writes.open() < OPEN_WRITES_MAX
+        self.writes_in_slots() < max
+            && self.writes_open() < OPEN_WRITES_MAX
             && (!self.has_many_binds() || self.bound_since_write >= BINDS_FOR_A_WRITE)
     }
 
     /// Whether writes to this namespace are overdue, so that more of them would only wait, too.
     pub fn are_writes_overdue(&self, namespace: &str) -> bool {
         self.writes.overdue_of(namespace) >= OVERDUE_WRITES_OF_NAMESPACE_MAX
+    }
+
+    /// The same of evictions: others wait for theirs.
+    pub fn are_evictions_overdue(&self, namespace: &str) -> bool {
+        self.evictions.overdue_of(namespace) >= OVERDUE_WRITES_OF_NAMESPACE_MAX
     }
 
     pub fn begin_bind(&mut self, bind: &Bind, now: Instant) {
@@ -75,15 +82,28 @@ impl Slots {
     }
 
     pub fn begin_write(&mut self, namespace: &Arc<str>, now: Instant) -> WriteId {
-        self.writes_begun += 1;
-        let id = WriteId(self.writes_begun);
+        let id = self.next_write();
         self.writes.begin(id, namespace.clone(), now);
-        self.bound_since_write = 0;
         id
     }
 
+    /// Of a victim in this namespace.
+    pub fn begin_eviction(&mut self, namespace: &Arc<str>, now: Instant) -> WriteId {
+        let id = self.next_write();
+        self.evictions.begin(id, namespace.clone(), now);
+        id
+    }
+
+    fn next_write(&mut self) -> WriteId {
+        self.writes_begun += 1;
+        self.bound_since_write = 0;
+        WriteId(self.writes_begun)
+    }
+
+    /// An eviction is one, too.
     pub fn end_write(&mut self, id: WriteId) {
         self.writes.end(&id);
+        self.evictions.end(&id);
         self.ended += 1;
     }
 
@@ -91,18 +111,27 @@ impl Slots {
     pub fn expire(&mut self, now: Instant) {
         self.binds.expire(now);
         self.writes.expire(now);
+        self.evictions.expire(now);
     }
 
     /// When [`Self::expire`] has something to do that a Binding or write may wait for.
     pub fn due(&self) -> Option<Instant> {
         let binds = self.binds.due().filter(|_| !self.can_bind());
-        let writes = self.writes.due().filter(|_| !self.can_write());
-        binds.into_iter().chain(writes).min()
+        let writes = [self.writes.due(), self.evictions.due()].into_iter().flatten();
+        binds.into_iter().chain(writes.filter(|_| !self.can_write())).min()
     }
 
     /// Whether so many calls wait for a reply that the API server has work for a while, whenever the next one is sent.
     pub fn are_saturated(&self) -> bool {
-        self.has_many_binds() || self.writes.in_slots() > WRITES_MAX / 2
+        self.has_many_binds() || self.writes_in_slots() > WRITES_MAX / 2
+    }
+
+    fn writes_in_slots(&self) -> usize {
+        self.writes.in_slots() + self.evictions.in_slots()
+    }
+
+    fn writes_open(&self) -> usize {
+        self.writes.open() + self.evictions.open()
     }
 
     fn has_many_binds(&self) -> bool {
@@ -120,7 +149,7 @@ impl Slots {
     }
 
     pub fn is_idle(&self) -> bool {
-        self.binds.open() == 0 && self.writes.open() == 0
+        self.binds.open() == 0 && self.writes_open() == 0
     }
 }
 
@@ -248,6 +277,24 @@ mod tests {
         assert!(slots.are_writes_overdue("slow") && !slots.are_writes_overdue("quick"));
         slots.end_write(writes[0]);
         assert!(!slots.are_writes_overdue("slow"));
+    }
+
+    #[test]
+    fn evictions_take_slots_as_writes_do_and_are_put_off_for_their_own_sake_alone() {
+        let mut slots = Slots::default();
+        let evictions = [(); 2].map(|()| slots.begin_eviction(&"slow".into(), NOW));
+        slots.bind("a", 0);
+        assert!(!slots.can_write(), "beside Bindings there are two slots");
+        assert_eq!(slots.due(), Some(NOW + OVERDUE_AFTER));
+        slots.expire(NOW + OVERDUE_AFTER);
+        assert!(slots.can_write());
+        assert!(slots.are_evictions_overdue("slow") && !slots.are_evictions_overdue("quick"));
+        assert!(!slots.are_writes_overdue("slow"), "conditions and Events may be quick");
+        slots.end_bind(&uid(0));
+        slots.end_write(evictions[0]);
+        assert!(!slots.are_evictions_overdue("slow") && !slots.is_idle());
+        slots.end_write(evictions[1]);
+        assert!(slots.is_idle());
     }
 
     #[test]

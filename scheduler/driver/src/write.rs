@@ -20,15 +20,16 @@ const ALARM_PAUSE: Duration = Duration::from_secs(2);
 
 impl Driver {
     /// Whether writes to the namespace of what is reported are overdue, so that one more would only wait, too. An
-    /// eviction is never put off: a Pod waits for it.
+    /// eviction is put off for other evictions alone: a Pod waits for it.
     pub(crate) fn is_put_off(&self, report: &Report) -> bool {
-        let (kind, namespace) = match report {
-            Report::Unschedulable(it) => ("condition", &it.pod.namespace),
-            Report::Used(used) => ("status", &used.object.key.namespace),
-            Report::Scheduled { pod, .. } => ("event", &pod.namespace),
-            Report::Evict(_) => return false,
+        let slots = &self.slots;
+        let of_writes = |namespace: &str| slots.are_writes_overdue(namespace);
+        let (kind, is_put_off) = match report {
+            Report::Unschedulable(it) => ("condition", of_writes(&it.pod.namespace)),
+            Report::Used(used) => ("status", of_writes(&used.object.key.namespace)),
+            Report::Scheduled { pod, .. } => ("event", of_writes(&pod.namespace)),
+            Report::Evict(it) => ("eviction", slots.are_evictions_overdue(&it.victim.namespace)),
         };
-        let is_put_off = self.slots.are_writes_overdue(namespace);
         if is_put_off {
             self.metrics.writes.with_label_values(&[kind, "put_off"]).inc();
         }
@@ -106,7 +107,7 @@ impl Driver {
 
     /// The outcome first, the Event about it behind.
     pub(crate) fn evict(&mut self, eviction: Eviction) {
-        let id = self.slots.begin_write(&eviction.victim.namespace, self.clock.now());
+        let id = self.slots.begin_eviction(&eviction.victim.namespace, self.clock.now());
         info!(
             victim = %eviction.victim, node = %eviction.node, preemptor = %eviction.preemptor,
             step = ?eviction.step, "preempting"

@@ -19,6 +19,10 @@ const FOREIGN_NOMINATION_FOR: Duration = Duration::from_mins(5);
 
 /// A deletion is tried this often. It is asked for anew each time, because what it is for may have changed.
 const DELETIONS_MAX: u32 = 3;
+/// After one that failed. Nothing is under way meanwhile, so that nobody else's has to wait.
+const DELETE_AGAIN_AFTER: Duration = Duration::from_millis(500);
+/// A step in a namespace whose evictions are overdue is looked at again after this time.
+const PUT_OFF: Duration = Duration::from_secs(1);
 /// The announcement of a victim that stays is withdrawn; a write that failed is retried after this time …
 const WITHDRAW_AGAIN_AFTER: Duration = Duration::from_secs(30);
 /// … and this often, some minutes altogether.
@@ -30,7 +34,7 @@ pub(crate) struct Evictions {
     open: BTreeMap<PodUid, Open>,
     /// Those with a step to be handed out.
     next: VecDeque<PodUid>,
-    /// Withdrawals that are retried later.
+    /// Those with a step to be handed out later.
     later: BTreeSet<(Instant, PodUid)>,
 }
 
@@ -48,13 +52,25 @@ impl Evictions {
     }
 
     fn begin(&mut self, eviction: Eviction) {
-        self.begin_again(Open { eviction, tries: 0, is_handed_out: false });
+        let victim = eviction.uid.clone();
+        self.next.push_back(victim.clone());
+        self.open.insert(victim, Open { eviction, tries: 0, is_handed_out: false });
     }
 
-    fn begin_again(&mut self, open: Open) {
-        let victim = open.eviction.uid.clone();
-        self.next.push_back(victim.clone());
-        self.open.insert(victim, Open { is_handed_out: false, ..open });
+    /// The step waits until then.
+    fn again_at(&mut self, at: Instant, victim: &PodUid) {
+        if let Some(open) = self.open.get_mut(victim).filter(|open| open.is_handed_out) {
+            open.is_handed_out = false;
+            self.later.insert((at, victim.clone()));
+        }
+    }
+
+    /// The step was handed out and is not done now: that counts as no try.
+    pub fn put_off(&mut self, now: Instant, victim: &PodUid) {
+        if let Some(open) = self.open.get_mut(victim) {
+            open.tries = open.tries.saturating_sub(1);
+        }
+        self.again_at(now + PUT_OFF, victim);
     }
 
     /// The next step that waits to be handed out.
@@ -289,27 +305,28 @@ impl Engine {
 
     /// It was not deleted, this time.
     pub(crate) fn eviction_delayed(&mut self, victim: &PodUid) {
-        let Some(open) = self.evictions.open.get(victim).cloned() else { return };
+        let Some(open) = self.evictions.open.get(victim) else { return };
         if open.tries >= DELETIONS_MAX {
             self.eviction_failed(victim);
         } else {
-            self.evictions.begin_again(open);
+            self.evictions.again_at(self.now + DELETE_AGAIN_AFTER, victim);
         }
     }
 
     /// The victim stays: a possible announcement is withdrawn, and no nomination counts on it any more.
     pub(crate) fn eviction_failed(&mut self, victim: &PodUid) {
-        let Some(open) = self.evictions.open.remove(victim) else { return };
-        let Open { eviction, tries, .. } = open;
+        let Some(Open { eviction, tries, .. }) = self.evictions.open.get(victim).cloned() else {
+            return;
+        };
         if eviction.step == EvictionStep::Withdraw {
             if tries < WITHDRAWALS_MAX {
-                let again = Open { eviction, tries, is_handed_out: false };
-                self.evictions.open.insert(victim.clone(), again);
-                let at = self.now + WITHDRAW_AGAIN_AFTER;
-                self.evictions.later.insert((at, victim.clone()));
+                self.evictions.again_at(self.now + WITHDRAW_AGAIN_AFTER, victim);
+            } else {
+                self.evictions.forget(victim);
             }
             return;
         }
+        self.evictions.forget(victim);
         for preemptor in self.nominees_that_want(victim, &eviction.node) {
             self.step_back(&preemptor);
             self.withdraw_nomination(&preemptor);

@@ -16,8 +16,6 @@ use crate::wire::{DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER, WirePod};
 
 /// Of an announcement, or of taking it back. Then the victim stays, and the preemptor is tried again.
 const TRIES_MAX: u32 = 3;
-/// Before the engine is asked whether a deletion that failed is to be tried again.
-const DELETE_AGAIN_AFTER: Duration = Duration::from_millis(500);
 /// Before the second try; doubled before each further one.
 const PAUSE_FIRST: Duration = Duration::from_millis(250);
 
@@ -126,12 +124,7 @@ pub(crate) async fn evict(client: &Client, eviction: &Eviction) -> EvictOutcome 
     let mut next = Next::Try { after: Duration::ZERO };
     loop {
         next = match next {
-            Next::Settled(outcome) => {
-                if outcome == EvictOutcome::Delayed {
-                    sleep(DELETE_AGAIN_AFTER).await;
-                }
-                return outcome;
-            }
+            Next::Settled(outcome) => return outcome,
             Next::Try { after } => {
                 sleep(after).await;
                 evicting.after_try(attempt(client, eviction).await)

@@ -165,8 +165,7 @@ impl Engine {
             Report::Scheduled { .. } => {
                 self.reports.put_off_scheduled(self.now, report, self.config.events);
             }
-            // Its outcome comes back as an event of its own.
-            Report::Evict(_) => {}
+            Report::Evict(eviction) => self.evictions.put_off(self.now, &eviction.uid),
         }
     }
 

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::properties::{History, Step};
 use crate::record::Record;
-use crate::{Engine, Event, Eviction, EvictionStep, Unschedulable};
+use crate::{Engine, Event, Eviction, EvictionStep, Report, Unschedulable};
 
 /// Steps that were handed out and have not ended, and victims that are leaving.
 #[derive(Default)]
@@ -47,6 +47,10 @@ impl History {
                 1 => self.evictions.open.push(eviction),
                 2 if step == EvictionStep::Delete => {
                     self.world.handle(Event::EvictionDelayed { victim });
+                }
+                3 => {
+                    let report = Report::Evict(eviction);
+                    self.world.handle(Event::ReportPutOff(Box::new(report)));
                 }
                 _ => {
                     if step == EvictionStep::Delete {

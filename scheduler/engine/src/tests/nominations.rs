@@ -8,7 +8,7 @@ use super::World;
 use super::preemption::bound;
 use crate::nomination::VICTIMS_LATE_MAX;
 use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder, key};
-use crate::{BindRefusal, BindRefusalCause, Event, Eviction, EvictionStep};
+use crate::{BindRefusal, BindRefusalCause, Event, Eviction, EvictionStep, Report};
 
 /// One Node of 4 CPUs, full of two Pods of priority 1, and a corridor of 100 Gbps that is free.
 fn full() -> World {
@@ -283,6 +283,9 @@ fn a_deletion_is_asked_for_again_each_time_and_given_up_at_last() {
     let victim = deletions[0].uid.clone();
     for _ in 0..2 {
         world.handle(Event::EvictionDelayed { victim: victim.clone() });
+        assert!(world.steps().0.is_empty(), "not at once");
+        world.pass(Duration::from_millis(500));
+        world.decide();
         assert_eq!(world.one_eviction().step, EvictionStep::Delete);
     }
     world.handle(Event::EvictionDelayed { victim: victim.clone() });
@@ -294,6 +297,28 @@ fn a_deletion_is_asked_for_again_each_time_and_given_up_at_last() {
     let (steps, _) = world.steps();
     let told_again = steps.iter().any(|it| it.uid == victim && it.step == EvictionStep::Withdraw);
     assert!(told_again, "what could not be written is written later: {steps:?}");
+}
+
+#[test]
+fn a_step_that_is_put_off_comes_again_and_counts_as_no_try() {
+    let mut world = full();
+    let steps = announced(&mut world);
+    let [first, second] = steps.as_slice() else { panic!("two victims: {steps:?}") };
+    world.step_done(second);
+    assert_eq!(world.one_eviction().step, EvictionStep::Delete, "of the other, who need not wait");
+    world.step_done(first);
+    let deletion = world.one_eviction();
+    for _ in 0..5 {
+        world.handle(Event::ReportPutOff(Box::new(Report::Evict(deletion.clone()))));
+        assert!(world.steps().0.is_empty(), "not at once");
+        world.pass(Duration::from_secs(1));
+        world.decide();
+        assert_eq!(world.one_eviction(), deletion);
+    }
+    world.handle(Event::EvictionDelayed { victim: deletion.uid.clone() });
+    world.pass(Duration::from_millis(500));
+    world.decide();
+    assert_eq!(world.one_eviction(), deletion, "the second try of three");
 }
 
 #[test]
