@@ -1,5 +1,6 @@
 //! One namespace never stops the others: whatever the admission of one tenant does to its Bindings, conditions, Events
-//! and victims, the Pods of another are bound and told as if it were not there. The rows of docs/isolation.md.
+//! and victims, the Pods of another are bound and told as if it were not there; and no daemon stops what it does not
+//! serve. The rows of docs/isolation.md.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,6 +9,7 @@
 )]
 
 mod bindings;
+mod daemons;
 mod evictions;
 mod objects;
 mod writes;
