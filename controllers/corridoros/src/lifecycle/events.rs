@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use super::allocated_kind::{AllocatedKind, Allocation};
 use super::observe::Snapshot;
 use super::observed::Observed;
-use super::plan::Op;
+use super::plan::{Actual, Op};
 use super::readiness::Readiness;
 
 /// What has changed between the former status and the one that was just written.
@@ -21,7 +21,7 @@ pub(super) fn of_status_change<K: AllocatedKind>(
     let (before, after) = (&snapshot.observed, K::observed(written));
     let floor = |object: &K::Object| K::written_status(object).and_then(|it| K::shared(it).floor);
     let transition = is_transition(before, readiness).then(|| of_readiness(readiness));
-    let lost = lost::<K>(snapshot);
+    let lost = lost(before, &snapshot.actual, K::BACKEND);
     let update = of_update(&before.conditions, &after.conditions);
     let window = of_window(before, &after, floor(object), floor(written));
     lost.into_iter().chain(transition).chain(update).chain(window).collect()
@@ -51,12 +51,12 @@ fn of_readiness(readiness: &Readiness) -> Event {
 }
 
 /// The daemon has neither the allocation that the status names nor another in its place.
-fn lost<K: AllocatedKind>(snapshot: &Snapshot<K>) -> Option<Event> {
-    let handle = snapshot.observed.handle.as_ref().filter(|_| !snapshot.observed.is_deleting)?;
-    let held = snapshot.actual.allocations.as_ref()?;
-    let is_lost = snapshot.actual.matching.is_none() && held.iter().all(|it| it.id() != handle);
+fn lost<A: Allocation>(observed: &Observed, actual: &Actual<A>, backend: &str) -> Option<Event> {
+    let handle = observed.handle.as_ref().filter(|_| !observed.is_deleting)?;
+    let held = actual.allocations.as_ref()?;
+    let is_lost = actual.matching.is_none() && held.iter().all(|it| it.id() != handle);
     is_lost.then(|| {
-        let message = format!("{} has lost {handle}; it is allocated anew", K::BACKEND);
+        let message = format!("{backend} has lost {handle}; it is allocated anew");
         Event::warning("AllocationLost", message)
     })
 }
@@ -99,33 +99,4 @@ fn of_window(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use jiff::Timestamp;
-    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-
-    fn pending(status: &str, reason: &str) -> Vec<Condition> {
-        vec![Condition {
-            type_: condition::UPDATE_PENDING.to_owned(),
-            status: status.to_owned(),
-            reason: reason.to_owned(),
-            message: "no".to_owned(),
-            observed_generation: Some(2),
-            last_transition_time: Time(Timestamp::UNIX_EPOCH),
-        }]
-    }
-
-    #[test]
-    fn an_update_that_is_refused_or_denied_is_reported_once() {
-        let emitted = |before: &[Condition], reason: &str| {
-            of_update(before, &pending("True", reason)).map(|it| it.reason)
-        };
-        let idle = pending("False", "UpToDate");
-        assert_eq!(emitted(&idle, "AllocationRefused"), Some("UpdateRefused"));
-        assert_eq!(emitted(&idle, "AttestationFailed"), Some("UpdateDenied"));
-        assert_eq!(emitted(&[], "AttestationFailed"), Some("UpdateDenied"));
-        assert_eq!(emitted(&pending("True", "AttestationFailed"), "AttestationFailed"), None);
-        assert_eq!(emitted(&idle, "Updating"), None, "it goes well");
-        assert_eq!(of_update(&pending("True", "AllocationRefused"), &idle), None, "it is over");
-    }
-}
+mod tests;
