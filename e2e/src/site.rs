@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Event, Namespace};
+use kube::api::ListParams;
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
@@ -174,17 +175,45 @@ impl Site {
 
     /// Waits for an Event about an object whose message contains all of `parts`.
     pub async fn until_event_saying(&self, object: &Custom, parts: &[&str]) -> Result<Event> {
-        let events: Api<Event> = Api::namespaced(self.admin().clone(), &object.namespace);
-        let awaited = format!("an Event about {} that says {parts:?}", object.title());
-        let is_it = |event: &Event| {
+        let says_it = |event: &Event| {
             let message = event.message.as_deref().unwrap_or_default();
-            event.involved_object.uid.as_deref() == Some(&object.uid)
-                && parts.iter().all(|part| message.contains(part))
+            parts.iter().all(|part| message.contains(part))
         };
-        let seen = until(&events, &awaited, PATIENCE, |seen| seen.values().any(is_it)).await?;
+        self.until_event_that(object, &format!("that says {parts:?}"), says_it).await
+    }
+
+    /// Waits for an Event about an object with this reason.
+    pub async fn until_event(&self, object: &Custom, reason: &str) -> Result<Event> {
+        let is_it = |event: &Event| event.reason.as_deref() == Some(reason);
+        self.until_event_that(object, &format!("with the reason {reason}"), is_it).await
+    }
+
+    async fn until_event_that(
+        &self,
+        object: &Custom,
+        which: &str,
+        is_it: impl Fn(&Event) -> bool,
+    ) -> Result<Event> {
+        let awaited = format!("an Event about {} {which}", object.title());
+        let events: Api<Event> = Api::namespaced(self.admin().clone(), &object.namespace);
+        let is_it = |event: &Event| is_about(event, object) && is_it(event);
+        let seen = until(&events, &awaited, PATIENCE, |seen| seen.values().any(&is_it)).await?;
         let found = seen.into_values().find(is_it);
         found.ok_or_else(|| Error::malformed(awaited, "it vanished"))
     }
+
+    /// How many Events there are about an object with this reason, now.
+    pub async fn count_events(&self, object: &Custom, reason: &str) -> Result<usize> {
+        let events: Api<Event> = Api::namespaced(self.admin().clone(), &object.namespace);
+        let all = events.list(&ListParams::default()).await.doing("listing Events")?;
+        let is_it =
+            |event: &&Event| is_about(event, object) && event.reason.as_deref() == Some(reason);
+        Ok(all.iter().filter(is_it).count())
+    }
+}
+
+fn is_about(event: &Event, object: &Custom) -> bool {
+    event.involved_object.uid.as_deref() == Some(&object.uid)
 }
 
 impl Site {

@@ -95,6 +95,21 @@ async fn bundle_falls_below_its_floor() {
 }
 
 #[tokio::test]
+async fn windows_change_what_may_be_reserved() {
+    run(async |_, cluster| corridoros::windows_change_what_may_be_reserved(cluster).await).await;
+}
+
+#[tokio::test]
+async fn lost_allocations_are_told() {
+    run(async |_, cluster| corridoros::lost_allocations_are_told(cluster).await).await;
+}
+
+#[tokio::test]
+async fn updates_in_vain_are_told() {
+    run(async |_, cluster| corridoros::updates_in_vain_are_told(cluster).await).await;
+}
+
+#[tokio::test]
 async fn reach_and_latency_are_enforced() {
     run(async |_, cluster| corridoros::reach_and_latency_are_enforced(cluster).await).await;
 }

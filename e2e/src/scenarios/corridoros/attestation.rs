@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{
-    TEAM, bind_user, bundle_spec, corridor_spec, ensure_contains, site, until_bound, until_held,
-    with,
+    TEAM, bind_user, bundle_spec, corridor_spec, ensure_contains, ensure_told, site, until_bound,
+    until_held, with,
 };
 use crate::cluster::Cluster;
 use crate::error::{Error, Result, ensure};
@@ -177,6 +177,8 @@ pub async fn expired_ticket_denies_pods_and_updates(cluster: &Cluster) -> Result
             pending["status"] == "True" && pending["reason"] == "AttestationFailed"
         })
         .await?;
+    let words = "what was allocated before stays as it is";
+    ensure_told(&site, &corridor, "UpdateDenied", "Warning", &[words]).await?;
     let stands = site.allocations_of(&corridor).await?;
     ensure(stands.iter().all(|path| path["min_gbps"] == 100), || {
         format!("no update without a good ticket, but corrd has {stands:?}")

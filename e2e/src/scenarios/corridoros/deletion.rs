@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     TEAM, bind_user, bundle_spec, corridor_spec, create_bundle, create_corridor, ensure_contains,
-    site, until_bound, until_held,
+    ensure_told, ensure_told_once, site, until_bound, until_held,
 };
 use crate::cluster::Cluster;
 use crate::error::{Doing as _, Error, Result, ensure};
@@ -76,7 +76,8 @@ async fn ensure_waits_and_says_so(site: &Site, object: &Custom) -> Result<()> {
     ensure(held.len() == 1, || format!("{} is in use, and has {held:?}", object.title()))
 }
 
-/// `force-release` releases at once what is in use, whether it comes before or after the deletion.
+/// `force-release` releases at once what is in use, whether it comes before or after the deletion, and an Event says
+/// so and names who used it.
 pub async fn force_release_does_not_wait(cluster: &Cluster) -> Result<()> {
     let site = site(cluster, SiteOptions::default()).await?;
     let corridor = create_corridor(&site, "c1").await?;
@@ -92,6 +93,12 @@ pub async fn force_release_does_not_wait(cluster: &Cluster) -> Result<()> {
     bundle.annotate(FORCE_RELEASE, "true").await?;
     bundle.delete().await?;
     bundle.until_gone().await?;
+    // Whoever runs there learns why the path is gone.
+    for (object, user) in [(&corridor, "team-a/user-c1"), (&bundle, "team-a/user-b1")] {
+        let words = ["released by its annotation, though Pods use it", user];
+        ensure_told(&site, object, "ForcedRelease", "Warning", &words).await?;
+        ensure_told_once(&site, object, "ForcedRelease").await?;
+    }
     site.ensure_nothing_left().await
 }
 

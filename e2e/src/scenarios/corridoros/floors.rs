@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::time::interval;
 
 use super::{TEAM, bind_user, bundle_spec, ensure_contains, site, until_bound, until_held, with};
-use super::{corridor_spec, create_corridor};
+use super::{corridor_spec, create_corridor, ensure_told};
 use crate::cluster::Cluster;
 use crate::error::{Result, ensure};
 use crate::objects::custom::{Custom, CustomKind, condition, handle_of, is_true};
@@ -43,6 +43,8 @@ pub async fn capacity_falls_and_returns(cluster: &Cluster) -> Result<()> {
     )?;
     let oversubscribed = |object: &Value| is_true(object, "Oversubscribed");
     corridor.until("Oversubscribed by its holder", oversubscribed).await?;
+    let words = "Pods have reserved more than its floor is now";
+    ensure_told(&site, &corridor, "Oversubscribed", "Warning", &[words]).await?;
     make_noise(&site, &id).await?;
 
     site.daemons.force_corridor(&id, json!({})).await?;

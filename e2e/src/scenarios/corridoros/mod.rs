@@ -5,6 +5,7 @@ mod attestation;
 mod binding;
 mod changes;
 mod deletion;
+mod events;
 mod failure_policies;
 mod faults;
 mod flapping;
@@ -13,6 +14,7 @@ mod happy;
 mod policies;
 mod races;
 mod tenants;
+mod windows;
 
 pub use attestation::{
     expired_ticket_denies_pods_and_updates, missing_claim_denies_allocation,
@@ -26,6 +28,7 @@ pub use changes::{
 pub use deletion::{
     deletion_waits_for_users, force_release_does_not_wait, namespace_deletion_finishes,
 };
+pub use events::{lost_allocations_are_told, updates_in_vain_are_told};
 pub use failure_policies::{fail_fast_by_annotation, fail_fast_by_configuration};
 pub use faults::{
     daemons_away_and_back, durable_bundles_survive_a_restart, faulty_allocation_leaks_nothing,
@@ -41,6 +44,9 @@ pub use happy::{created_used_measured_and_deleted, creations_are_ready_soon};
 pub use policies::{policies_choose_the_device, tenants_are_let_in_by_the_owner};
 pub use races::bind_races_delete;
 pub use tenants::a_tenant_uses_and_leaves;
+pub use windows::windows_change_what_may_be_reserved;
+
+use events::{ensure_told, ensure_told_once};
 
 use std::env;
 
