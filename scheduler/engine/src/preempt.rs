@@ -19,7 +19,7 @@ const FOREIGN_NOMINATION_FOR: Duration = Duration::from_mins(5);
 
 /// A deletion is tried this often. It is asked for anew each time, because what it is for may have changed.
 const DELETIONS_MAX: u32 = 3;
-/// After one that failed. Nothing is under way meanwhile, so that nobody else's has to wait.
+/// After one that failed. Nothing is under way meanwhile, so that no other eviction waits.
 const DELETE_AGAIN_AFTER: Duration = Duration::from_millis(500);
 /// A step in a namespace whose evictions are overdue is looked at again after this time.
 const PUT_OFF: Duration = Duration::from_secs(1);
