@@ -82,10 +82,10 @@ async fn all_but_corridors_go_on(trouble: &str, order: impl AsyncFnOnce(&Daemons
             let ready = time_to_ready(cluster, CustomKind::MemoryBundle, &name).await?;
             let bound = bind(cluster, OTHER, &name).await?;
             let began = Instant::now();
-            let user = PodTemplate::small()
+            let referring = PodTemplate::small()
                 .annotation("corridoros.io/memoryBundleRef", &format!("{OTHER}/{name}"));
             let name = format!("user-{number}");
-            user.create(cluster.admin(), OTHER, &name).await?;
+            referring.create(cluster.admin(), OTHER, &name).await?;
             cluster.until_pod(OTHER, &name, "bound", |pod| pod.node().is_some()).await?;
             let used = began.elapsed();
             println!(
