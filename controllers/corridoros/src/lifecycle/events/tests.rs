@@ -25,9 +25,9 @@ fn pending(status: &str, reason: &str) -> Vec<Condition> {
 
 /// A Ready object with a handle that one Pod uses.
 fn observed() -> Observed {
-    let user = PodUse { namespace: "a".into(), name: "p".into(), uid: "u".into() };
+    let pod = PodUse { namespace: "a".into(), name: "p".into(), uid: "u".into() };
     let ready = [condition_of(condition::READY, "True", "FloorMet", 1)];
-    let used = Use { count: Some(1), pods: &[user] };
+    let used = Use { count: Some(1), pods: &[pod] };
     let metadata = ObjectMeta::default();
     Observed::new(&metadata, "finalizer", Some(Phase::Ready), Some("h-1".into()), used, &ready)
 }
