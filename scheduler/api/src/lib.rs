@@ -17,6 +17,6 @@ pub use self::explanation::{
     BandwidthQueuePosition, Dominant, Explanation, Nodes, Preemption, RejectedNodes,
 };
 pub use self::failure::Failure;
-pub use self::openapi::openapi;
+pub use self::openapi::{OPENAPI_JSON, openapi};
 pub use self::routes::{Body, ROUTES, Route};
 pub use self::shadow::{Disagreement, OurDecision, Shadow, TheirDecision};

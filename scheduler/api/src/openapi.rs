@@ -18,6 +18,9 @@ const COMMON_CODES: [(u16, &str); 6] = [
     (503, "this replica follows, and leader names the one to ask; or the scheduler is stopping"),
 ];
 
+/// [`openapi`] as it is committed; a test compares the two.
+pub const OPENAPI_JSON: &str = include_str!("../openapi.json");
+
 /// OpenAPI 3.1, whose schemas are JSON Schema.
 #[must_use]
 pub fn openapi() -> Value {
