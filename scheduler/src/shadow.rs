@@ -91,7 +91,7 @@ mod tests {
     fn the_other_scheduler_is_held_to_its_own_profile_or_to_ours() {
         let mut configuration = Configuration::default();
         let mut weighed = engine::Profile::default();
-        weighed.rules.weights.image_locality = 9;
+        weighed.rules.weights.insert(engine::Plugin::ImageLocality, 9);
         let profiles = &mut configuration.scheduler.engine.profiles;
         profiles.insert("default-scheduler", weighed.clone());
         assert_eq!(

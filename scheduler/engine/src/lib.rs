@@ -86,7 +86,8 @@ pub use rejection::{Cause, Class, NodesRejection, ObjectRejection, ReasonCount, 
 pub use reports::EventQueue;
 /// The arguments of kube-scheduler's plugins, which a configuration can change.
 pub use rules::{
-    DefaultSpread, Plugin, ResourceWeight, Rules, ScoringStrategy, ShapePoint, SwitchedOff, Weights,
+    DefaultSpread, Plugin, Point, ResourceWeight, Role, Rules, ScoringStrategy, ShapePoint,
+    SwitchedOff,
 };
 pub use snapshot::Snapshot;
 pub use stats::Stats;

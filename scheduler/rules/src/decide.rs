@@ -6,12 +6,12 @@ use std::fmt;
 use model::{ClusterNode, ClusterPod, NodeName, SelectorError, WhenUnsatisfiable};
 
 use crate::cluster::Cluster;
-use crate::prepared::{Prepared, Question};
-use crate::reason::{Plugin, Reason};
+use crate::cycle::{NotFiltered, PodContext};
+use crate::plugins::{Plugin, constraints};
+use crate::reason::Reason;
 use crate::rejection::Rejection;
 use crate::rules::Rules;
-use crate::scores::{NodeScore, score};
-use crate::spread::constraints;
+use crate::score::{NodeScore, score};
 use crate::trial::TrialChange;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,15 +62,15 @@ pub fn decide_among(
     if cluster.nodes.is_empty() {
         return Decision::Rejected(Rejection::of_nodes(BTreeMap::new()));
     }
-    let (narrowed, prepared) = match screen(rules, cluster, pod) {
-        Screening::Passed { only, prepared } => (only, prepared),
-        Screening::Rejected(reason) => {
+    let context = PodContext { rules, cluster, pod };
+    let state = match context.pre_filter() {
+        Ok(state) => state,
+        Err(NotFiltered::Rejected(reason)) => {
             return Decision::Rejected(Rejection::of_pod(reason, cluster.nodes.keys()));
         }
-        Screening::Failed(failure) => return Decision::Failed(failure),
+        Err(NotFiltered::Failed(failure)) => return Decision::Failed(failure),
     };
-    let question = Question { rules, cluster, pod, prepared: &prepared };
-    let try_on = |node| question.on(node).rejections();
+    let try_on = |node| context.on(node, &state).rejections();
     let mut rejected = BTreeMap::new();
     // The Node that was nominated is tried first, whatever the Pod's affinity names, and taken
     // without a look at the others.
@@ -79,15 +79,14 @@ pub fn decide_among(
     if let Some(node) = nominated {
         let reasons = try_on(node);
         if reasons.is_empty() {
-            return place(question, [node.node.name.clone()].into(), BTreeMap::new());
+            return place(context, [node.node.name.clone()].into(), BTreeMap::new());
         }
         nominee_rejected_by = reasons.first().map(Reason::plugin);
         rejected.insert(node.node.name.clone(), reasons);
     }
     let mut feasible = BTreeSet::new();
     for (name, node) in cluster.nodes.iter().take(nodes_max) {
-        let is_named = narrowed.as_ref().is_none_or(|only| only.contains(name));
-        if !is_named {
+        if !state.names(name) {
             let not_named = Reason::NotNamed { nominee_rejected_by };
             rejected.entry(name.clone()).or_insert_with(|| vec![not_named]);
             continue;
@@ -102,7 +101,7 @@ pub fn decide_among(
     if feasible.is_empty() {
         return Decision::Rejected(Rejection::of_nodes(rejected));
     }
-    place(question, feasible, rejected)
+    place(context, feasible, rejected)
 }
 
 /// Whether the Pod would be placed: the first Node that takes it is enough, unless its preferences cannot be
@@ -112,11 +111,10 @@ pub fn fits_somewhere(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> boo
     if soft.is_err() || pod.node_affinity.preference_error().is_some() {
         return matches!(decide(rules, cluster, pod), Decision::Placed(_));
     }
-    let Screening::Passed { only, prepared } = screen(rules, cluster, pod) else { return false };
-    let question = Question { rules, cluster, pod, prepared: &prepared };
-    let is_named = |name: &NodeName| only.as_ref().is_none_or(|only| only.contains(name));
-    let mut nodes = cluster.nodes.iter().filter(|(name, _)| is_named(name));
-    nodes.any(|(_, node)| question.on(node).rejections().is_empty())
+    let context = PodContext { rules, cluster, pod };
+    let Ok(state) = context.pre_filter() else { return false };
+    let mut nodes = cluster.nodes.iter().filter(|(name, _)| state.names(name));
+    nodes.any(|(_, node)| context.on(node, &state).rejections().is_empty())
 }
 
 /// Why the Pod cannot be on this Node; empty when it can. Pods of at least its priority that
@@ -138,54 +136,25 @@ pub fn filter_without(
     node: &ClusterNode,
     gone: &[&ClusterPod],
 ) -> Vec<Reason> {
-    match screen(rules, cluster, pod) {
-        Screening::Rejected(reason) => vec![reason],
-        Screening::Failed(Failure { plugin, why }) => vec![Reason::Unparsable { plugin, why }],
-        Screening::Passed { only: Some(only), .. } if !only.contains(&node.node.name) => {
+    let context = PodContext { rules, cluster, pod };
+    match context.pre_filter() {
+        Err(NotFiltered::Rejected(reason)) => vec![reason],
+        Err(NotFiltered::Failed(Failure { plugin, why })) => {
+            vec![Reason::Unparsable { plugin, why }]
+        }
+        Ok(state) if !state.names(&node.node.name) => {
             vec![Reason::NotNamed { nominee_rejected_by: None }]
         }
-        Screening::Passed { prepared, .. } => {
-            let mut trial = Question { rules, cluster, pod, prepared: &prepared }.on(node);
+        Ok(state) => {
+            let mut trial = context.on(node, &state);
             trial.changes.extend(gone.iter().map(|gone| TrialChange::Remove(gone)));
             trial.rejections()
         }
     }
 }
 
-/// What can be said of the Pod before any Node is looked at (kube-scheduler's PreFilter).
-pub(crate) enum Screening {
-    Passed {
-        /// The Nodes that its affinity names, when it names any.
-        only: Option<BTreeSet<NodeName>>,
-        prepared: Box<Prepared>,
-    },
-    Rejected(Reason),
-    Failed(Failure),
-}
-
-pub(crate) fn screen(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Screening {
-    let required = pod.node_affinity.required.as_ref();
-    let required = required.filter(|_| rules.filters_by(Plugin::NodeAffinity));
-    let only = required.and_then(model::NodeSelector::named_nodes);
-    if only.as_ref().is_some_and(BTreeSet::is_empty) {
-        return Screening::Rejected(Reason::NodeNamesConflict);
-    }
-    let prepared = match Prepared::new(rules, cluster, pod) {
-        Ok(prepared) => Box::new(prepared),
-        Err(why) => {
-            return Screening::Failed(Failure { plugin: Plugin::PodTopologySpread, why });
-        }
-    };
-    let affinity_error = pod.pod_affinity.error();
-    if let Some(why) = affinity_error.filter(|_| rules.filters_by(Plugin::InterPodAffinity)) {
-        let plugin = Plugin::InterPodAffinity;
-        return Screening::Rejected(Reason::Unparsable { plugin, why: why.clone() });
-    }
-    Screening::Passed { only, prepared }
-}
-
 fn place(
-    Question { rules, cluster, pod, .. }: Question<'_>,
+    PodContext { rules, cluster, pod }: PodContext<'_>,
     feasible: BTreeSet<NodeName>,
     rejected: BTreeMap<NodeName, Vec<Reason>>,
 ) -> Decision {

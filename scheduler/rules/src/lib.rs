@@ -6,26 +6,23 @@
 //! are reproduced, with a comment at each place.
 //!
 //! ```text
-//! decide ──▶ screen (the Pod as a whole) ──▶ filters on each Node ──▶ scores of those that pass
-//!                 │                               │
-//!                 └──────── Rejection ◀───────────┘──▶ preempt
+//! decide ──▶ PreFilter (the Pod as a whole) ──▶ Filter on each Node ──▶ Score of those that pass
+//!                 │                                 │
+//!                 └───────── Rejection ◀────────────┘──▶ PostFilter (preempt)
 //! ```
 //!
 //! What kube-scheduler leaves to chance is returned as a set: the Nodes with the highest score,
 //! the Nodes on which preemption is equally good.
 
-mod affinity_terms;
 mod cluster;
+mod cycle;
 mod decide;
-mod filters;
 mod node_use;
-mod preemption;
-mod prepared;
+mod plugins;
 mod reason;
 mod rejection;
 mod rules;
-mod scores;
-mod spread;
+mod score;
 mod trial;
 mod wake;
 
@@ -34,24 +31,21 @@ mod testkit;
 #[cfg(test)]
 mod tests;
 
-pub use affinity_terms::{own_term_means, placed_term_means};
 pub use cluster::{ByUid, Cluster, NodeUsage};
 pub use decide::{
     Decision, Failure, Placement, decide, decide_among, filter, filter_without, fits_somewhere,
 };
-pub use preemption::{
-    CLAIMS_NOT_FOUND, Candidate, Ineligible, PREEMPTION, Preemption, PreemptionDryRun,
-    PreemptionRefusal, VictimCost, Victims, candidates, has_leaving_victims, preempt,
-    preempt_after, protects, victims_by,
+pub use plugins::{
+    CLAIMS_NOT_FOUND, Candidate, Constraint, Ineligible, PREEMPTION, Plugin, Point, Preemption,
+    PreemptionDryRun, PreemptionRefusal, Registration, ResourceUse, Role, VictimCost, Victims,
+    balanced_score, candidates, constraints, fit_score, has_every_key, has_leaving_victims,
+    own_term_means, placed_term_means, preempt, preempt_after, protects, score_needs_every_key,
+    victims_by,
 };
-pub use reason::{Plugin, Reason};
+pub use reason::Reason;
 pub use rejection::{Rejection, nodes_available};
 pub use rules::{
-    DefaultSpread, ResourceWeight, Rules, ScoringStrategy, ShapePoint, SwitchedOff, Weights,
-    cpu_and_memory,
+    DefaultSpread, ResourceWeight, Rules, ScoringStrategy, ShapePoint, SwitchedOff, cpu_and_memory,
 };
-pub use scores::{
-    NodeScore, PluginScore, ResourceUse, ScoreError, balanced_score, fit_score, score,
-};
-pub use spread::{Constraint, constraints, has_every_key, score_needs_every_key};
+pub use score::{NodeScore, PluginScore, ScoreError, score};
 pub use wake::{Chances, Prospect, rejection_may_have_changed};

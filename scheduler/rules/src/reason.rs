@@ -7,30 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use model::{ObjectRef, SelectorError};
 
-/// The plugins of kube-scheduler that the plain rules implement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Plugin {
-    NodeUnschedulable,
-    NodeName,
-    TaintToleration,
-    NodeAffinity,
-    /// Ours, not kube-scheduler's.
-    Corridor,
-    NodePorts,
-    NodeResourcesFit,
-    PodTopologySpread,
-    InterPodAffinity,
-    NodeResourcesBalancedAllocation,
-    ImageLocality,
-    NodeDeclaredFeatures,
-}
-
-impl fmt::Display for Plugin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The names of the variants are the names of the plugins.
-        fmt::Debug::fmt(self, f)
-    }
-}
+use crate::plugins::Plugin;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Reason {
@@ -155,4 +132,9 @@ impl fmt::Display for Reason {
             Self::Unparsable { why, .. } => return write!(f, "parsing pod: {why}"),
         })
     }
+}
+
+/// For a filter that has one reason.
+pub(crate) fn unless(passes: bool, reason: Reason) -> Vec<Reason> {
+    if passes { Vec::new() } else { vec![reason] }
 }

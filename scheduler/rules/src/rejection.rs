@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::NodeName;
 
-use crate::preemption::Preemption;
+use crate::plugins::Preemption;
 use crate::reason::Reason;
 
 /// Every Node with why it cannot take the Pod.

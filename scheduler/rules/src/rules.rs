@@ -1,19 +1,20 @@
 //! What a profile of KubeSchedulerConfiguration can change about the rules.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use model::{LabelSelector, NodeAffinity, TopologySpreadConstraint, WhenUnsatisfiable};
 
-use crate::reason::Plugin;
+use crate::plugins::Plugin;
 
 /// The arguments of kube-scheduler's plugins. The default is its default profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rules {
     pub switched_off: SwitchedOff,
-    pub weights: Weights,
+    /// What scores weigh, where it is not their default.
+    pub weights: BTreeMap<Plugin, u32>,
     pub fit: ScoringStrategy,
     /// `NodeResourcesBalancedAllocationArgs.resources`; their weights have no effect.
     pub balanced_resources: Vec<Arc<str>>,
@@ -34,7 +35,7 @@ impl Default for Rules {
     fn default() -> Self {
         Self {
             switched_off: SwitchedOff::default(),
-            weights: Weights::default(),
+            weights: BTreeMap::new(),
             fit: ScoringStrategy::LeastAllocated(cpu_and_memory()),
             balanced_resources: vec!["cpu".into(), "memory".into()],
             ignored_resources: BTreeSet::new(),
@@ -64,31 +65,11 @@ impl Rules {
     pub fn scores_by(&self, plugin: Plugin) -> bool {
         !self.switched_off.scores.contains(&plugin)
     }
-}
 
-/// How much each score counts. A weight of 0 counts as 1, as kube-scheduler reads it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Weights {
-    pub taint_toleration: u32,
-    pub node_affinity: u32,
-    pub node_resources_fit: u32,
-    pub pod_topology_spread: u32,
-    pub inter_pod_affinity: u32,
-    pub balanced_allocation: u32,
-    pub image_locality: u32,
-}
-
-impl Default for Weights {
-    fn default() -> Self {
-        Self {
-            taint_toleration: 3,
-            node_affinity: 2,
-            node_resources_fit: 1,
-            pod_topology_spread: 2,
-            inter_pod_affinity: 2,
-            balanced_allocation: 1,
-            image_locality: 1,
-        }
+    /// What the plugin's score weighs. A weight of 0 counts as 1, as kube-scheduler reads it.
+    pub fn weight_of(&self, plugin: Plugin) -> i64 {
+        let set = self.weights.get(&plugin).copied();
+        i64::from(set.unwrap_or(plugin.registration().default_weight).max(1))
     }
 }
 

@@ -3,8 +3,8 @@
 use model::{ClusterNode, ClusterPod};
 
 use crate::cluster::Cluster;
-use crate::filters::FILTERS;
-use crate::prepared::Prepared;
+use crate::cycle::CycleState;
+use crate::plugins::Plugin;
 use crate::reason::Reason;
 use crate::rules::Rules;
 
@@ -32,7 +32,7 @@ pub(crate) struct Trial<'a> {
     pub rules: &'a Rules,
     pub cluster: &'a Cluster,
     pub pod: &'a ClusterPod,
-    pub prepared: &'a Prepared,
+    pub state: &'a CycleState,
     pub node: &'a ClusterNode,
     pub changes: Vec<TrialChange<'a>>,
 }
@@ -54,8 +54,9 @@ impl Trial<'_> {
 
     /// The reasons of the first rule that rejects.
     fn first_rejections(&self) -> Vec<Reason> {
-        let filters = FILTERS.iter().filter(|filter| self.rules.filters_by(filter.plugin));
-        let mut answers = filters.map(|filter| (filter.reasons)(self));
+        let plugins = Plugin::ALL.iter().filter(|plugin| self.rules.filters_by(**plugin));
+        let filters = plugins.filter_map(|plugin| plugin.registration().filter);
+        let mut answers = filters.map(|filter| filter(self));
         answers.find(|reasons| !reasons.is_empty()).unwrap_or_default()
     }
 }

@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 use model::{ClusterNode, ClusterPod, NodeName};
 
 use crate::cluster::Cluster;
-use crate::decide::{Screening, screen};
-use crate::preemption::{candidate, may_preempt};
-use crate::prepared::Question;
+use crate::cycle::{CycleState, PodContext};
+use crate::plugins::{candidate, may_preempt};
 use crate::reason::Reason;
 use crate::rules::Rules;
 
@@ -87,29 +86,29 @@ impl Chances {
         pod: &'a ClusterPod,
         nodes: impl Iterator<Item = &'a ClusterNode>,
     ) {
-        let Screening::Passed { only, prepared } = screen(rules, cluster, pod) else { return };
-        let question = Question { rules, cluster, pod, prepared: &prepared };
-        let may_preempt = may_preempt(question);
-        let is_named =
-            |node: &&ClusterNode| only.as_ref().is_none_or(|only| only.contains(&node.node.name));
-        self.ask(question, may_preempt, nodes.filter(is_named));
+        let context = PodContext { rules, cluster, pod };
+        let Ok(state) = context.pre_filter() else { return };
+        let may_preempt = may_preempt(context, &state);
+        let nodes = nodes.filter(|node| state.names(&node.node.name));
+        self.ask(context, &state, may_preempt, nodes);
     }
 
     /// Of Nodes that the Pod could mean.
     fn ask<'q, 'n: 'q>(
         &mut self,
-        question: Question<'q>,
+        context: PodContext<'q>,
+        state: &'q CycleState,
         may_preempt: bool,
         nodes: impl Iterator<Item = &'n ClusterNode>,
     ) {
         for node in nodes {
             let name = &node.node.name;
-            let reasons = question.on(node).rejections();
+            let reasons = context.on(node, state).rejections();
             if reasons.is_empty() {
                 self.feasible.insert(name.clone());
             } else if !reasons.iter().any(Reason::is_unresolvable)
                 && may_preempt
-                && candidate(question.on(node)).is_ok()
+                && candidate(context.on(node, state)).is_ok()
             {
                 self.preemptible.insert(name.clone());
             }
@@ -129,16 +128,14 @@ pub struct Prospect {
 impl Prospect {
     /// None for a Pod that cannot be understood.
     pub fn of(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Self {
-        let Screening::Passed { only, prepared } = screen(rules, cluster, pod) else {
-            return Self::default();
-        };
-        let question = Question { rules, cluster, pod, prepared: &prepared };
-        let may_preempt = may_preempt(question);
-        let is_named = |name: &&NodeName| only.as_ref().is_none_or(|only| only.contains(*name));
-        let nominated = pod.nominated_node.as_ref().filter(is_named);
+        let context = PodContext { rules, cluster, pod };
+        let Ok(state) = context.pre_filter() else { return Self::default() };
+        let may_preempt = may_preempt(context, &state);
+        let nominated = pod.nominated_node.as_ref().filter(|name| state.names(name));
         let mut there = Chances::default();
         there.ask(
-            question,
+            context,
+            &state,
             may_preempt,
             nominated.and_then(|it| cluster.nodes.get(it)).into_iter(),
         );

@@ -81,6 +81,7 @@ fn engine(running: &EngineConfig, new: &EngineConfig) -> EngineConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use engine::Plugin;
     use std::time::Duration;
 
     fn with_profiles(names: &[&str], weight: u32) -> Configuration {
@@ -88,7 +89,7 @@ mod tests {
         configuration.scheduler.engine = EngineConfig::default();
         for name in names {
             let mut profile = engine::Profile::default();
-            profile.rules.weights.image_locality = weight;
+            profile.rules.weights.insert(Plugin::ImageLocality, weight);
             configuration.scheduler.engine.profiles.insert(name, profile);
         }
         configuration
@@ -104,7 +105,7 @@ mod tests {
     fn weights_hold_at_once() {
         let change = SettingsChange::between(&with_profiles(&["a"], 1), &with_profiles(&["a"], 9));
         let engine = change.engine.unwrap();
-        assert_eq!(engine.profiles.of("a").rules.weights.image_locality, 9);
+        assert_eq!(engine.profiles.of("a").rules.weight_of(Plugin::ImageLocality), 9);
         assert!(change.at_start.is_empty() && change.settings.is_none());
     }
 
@@ -114,7 +115,7 @@ mod tests {
             SettingsChange::between(&with_profiles(&["a", "b"], 1), &with_profiles(&["b", "c"], 9));
         assert_eq!(change.at_start, ["profiles[].schedulerName"]);
         let profiles = change.engine.as_ref().unwrap().profiles.clone();
-        let weight = |name| profiles.of(name).rules.weights.image_locality;
+        let weight = |name| profiles.of(name).rules.weight_of(Plugin::ImageLocality);
         assert_eq!((weight("a"), weight("b"), profiles.len()), (1, 9, 2));
         assert!(change.message().ends_with("will hold after a restart"), "{}", change.message());
     }

@@ -31,16 +31,8 @@ pub fn simulate(args: &SimulateArgs) {
 fn active_scores(config: &engine::EngineConfig) -> Vec<String> {
     use engine::Plugin;
     let rules = &config.profiles.of(crds::SCHEDULER_NAME).rules;
-    let all = [
-        Plugin::TaintToleration,
-        Plugin::NodeAffinity,
-        Plugin::NodeResourcesFit,
-        Plugin::PodTopologySpread,
-        Plugin::InterPodAffinity,
-        Plugin::NodeResourcesBalancedAllocation,
-        Plugin::ImageLocality,
-    ];
-    all.into_iter().filter(|it| rules.scores_by(*it)).map(|it| it.to_string()).collect()
+    let active = Plugin::ALL.iter().filter(|plugin| plugin.scores() && rules.scores_by(**plugin));
+    active.map(ToString::to_string).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "figures to read")]

@@ -5,7 +5,6 @@ mod corridor;
 mod error;
 mod leader_election;
 mod plugin_args;
-mod plugin_table;
 mod plugins;
 mod profile;
 mod reference;

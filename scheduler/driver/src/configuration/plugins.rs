@@ -3,12 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use engine::{Plugin as RuleName, Rules, Weights};
+use engine::{Plugin, Point, Role, Rules};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::error::ProfileError;
-use super::plugin_table::{Known, OURS, PLUGINS, Point, Role, known};
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -36,14 +35,14 @@ pub(super) struct Plugins {
 #[serde(deny_unknown_fields, default)]
 struct PluginSet {
     /// Beside those that are on by default.
-    enabled: Vec<Plugin>,
+    enabled: Vec<NamedPlugin>,
     /// `*` is all of them.
-    disabled: Vec<Plugin>,
+    disabled: Vec<NamedPlugin>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-struct Plugin {
+struct NamedPlugin {
     /// kube-scheduler's name, or Corridor.
     name: String,
     /// Of a score. 0 is the default weight.
@@ -53,9 +52,8 @@ struct Plugin {
 /// In a list of disabled plugins: all of them.
 const ALL: &str = "*";
 
-/// Filters that reject Pods before any Node is looked at: half of such a one cannot be switched off.
-const REJECT_EARLY: [RuleName; 3] =
-    [RuleName::NodeAffinity, RuleName::PodTopologySpread, RuleName::InterPodAffinity];
+/// Files for kube-scheduler that switch everything off do not mean this one, which they do not know.
+const OURS: Plugin = Plugin::Corridor;
 
 impl Plugins {
     /// Sets what the file says of each plugin. What people should know about it is noted.
@@ -65,83 +63,82 @@ impl Plugins {
             set.check(point.name(), Some(point))?;
         }
         self.refuse_without_ours()?;
-        for plugin in &PLUGINS {
-            match plugin.role {
-                Role::Rule(rule) => self.switch(plugin, rule, rules)?,
-                Role::Preemption => {
-                    rules.switched_off.preemption = !self.is_on(plugin, Point::PostFilter);
-                }
-                Role::Indispensable => self.refuse_off(plugin)?,
+        for plugin in Plugin::ALL.iter().copied().filter(|plugin| *plugin != OURS) {
+            match plugin.registration().role {
+                Role::Optional => self.switch(plugin, rules)?,
+                Role::Required => self.refuse_off(plugin)?,
                 Role::NotImplemented => notes.extend(self.note_of(plugin)),
             }
         }
         for (point, set) in [("multiPoint", &self.multi_point), ("score", &self.score)] {
             for plugin in &set.enabled {
-                plugin.weigh(point, &mut rules.weights)?;
+                plugin.weigh(point, rules)?;
             }
         }
         Ok(())
     }
 
     /// Whether the plugin takes part at a point: what is said of the point goes before what is said of all.
-    fn is_on(&self, plugin: &Known, point: Point) -> bool {
+    fn is_on(&self, plugin: Plugin, point: Point) -> bool {
         let of_all = self.multi_point.enables(plugin) || !self.multi_point.disables(plugin);
         let set = self.of(point);
         set.enables(plugin) || of_all && !set.disables(plugin)
     }
 
-    fn switch(
-        &self,
-        plugin: &Known,
-        rule: RuleName,
-        rules: &mut Rules,
-    ) -> Result<(), ProfileError> {
+    fn switch(&self, plugin: Plugin, rules: &mut Rules) -> Result<(), ProfileError> {
+        let registration = plugin.registration();
+        if registration.is_at(Point::PostFilter) {
+            rules.switched_off.preemption = !self.is_on(plugin, Point::PostFilter);
+        }
         let halves = [(Point::PreFilter, Point::Filter), (Point::PreScore, Point::Score)];
         for (before, point) in halves {
-            if !plugin.is_at(point) {
+            if !registration.is_at(point) {
                 continue;
             }
             let is_on = self.is_on(plugin, point);
-            let prepares = !plugin.is_at(before) || self.is_on(plugin, before);
-            let rejects_early = point == Point::Filter && REJECT_EARLY.contains(&rule);
+            let prepares = !registration.is_at(before) || self.is_on(plugin, before);
+            // Half of a plugin that rejects Pods before any Node is looked at cannot be switched off.
+            let rejects_early = point == Point::Filter && registration.rejects_early();
             if is_on && !prepares || !is_on && prepares && rejects_early {
                 let (first, second) = (before.name(), point.name());
-                return Err(ProfileError::Half { plugin: plugin.name, first, second });
+                return Err(ProfileError::Half { plugin: plugin.name(), first, second });
             }
             let off = match point {
                 Point::Filter => &mut rules.switched_off.filters,
                 _ => &mut rules.switched_off.scores,
             };
             if !is_on {
-                off.insert(rule);
+                off.insert(plugin);
             }
         }
         Ok(())
     }
 
-    fn refuse_off(&self, plugin: &Known) -> Result<(), ProfileError> {
-        match plugin.points.iter().find(|point| !self.is_on(plugin, **point)) {
-            Some(point) => Err(ProfileError::Disabled { point: point.name(), plugin: plugin.name }),
+    fn refuse_off(&self, plugin: Plugin) -> Result<(), ProfileError> {
+        let mut points = plugin.registration().points.iter();
+        match points.find(|point| !self.is_on(plugin, **point)) {
+            Some(point) => {
+                Err(ProfileError::Disabled { point: point.name(), plugin: plugin.name() })
+            }
             None => Ok(()),
         }
     }
 
-    /// Files for kube-scheduler that switch everything off do not mean ours, which they do not know.
     fn refuse_without_ours(&self) -> Result<(), ProfileError> {
         let of_all = ("multiPoint", &self.multi_point);
         let mut sets = self.points().into_iter().map(|(point, set)| (point.name(), set));
-        match sets.by_ref().chain([of_all]).find(|(_, set)| set.names(&OURS)) {
-            Some((point, _)) => Err(ProfileError::Disabled { point, plugin: OURS.name }),
+        match sets.by_ref().chain([of_all]).find(|(_, set)| set.names(OURS)) {
+            Some((point, _)) => Err(ProfileError::Disabled { point, plugin: OURS.name() }),
             None => Ok(()),
         }
     }
 
     /// For a plugin that is named and has nothing to do here.
-    fn note_of(&self, plugin: &Known) -> Option<String> {
+    fn note_of(&self, plugin: Plugin) -> Option<String> {
         let sets = self.points().map(|(_, set)| set);
         let mut sets = sets.into_iter().chain([&self.multi_point]);
         let is_named = sets.any(|set| set.enables(plugin) || set.names(plugin));
-        is_named.then(|| format!("{} is not used: Pods that need it are held", plugin.name))
+        is_named.then(|| format!("{} is not used: Pods that need it are held", plugin.name()))
     }
 
     fn of(&self, point: Point) -> &PluginSet {
@@ -185,16 +182,16 @@ impl Plugins {
 }
 
 impl PluginSet {
-    fn enables(&self, plugin: &Known) -> bool {
-        self.enabled.iter().any(|it| it.name == plugin.name)
+    fn enables(&self, plugin: Plugin) -> bool {
+        self.enabled.iter().any(|it| it.name == plugin.name())
     }
 
-    fn disables(&self, plugin: &Known) -> bool {
+    fn disables(&self, plugin: Plugin) -> bool {
         self.names(plugin) || self.disabled.iter().any(|it| it.name == ALL)
     }
 
-    fn names(&self, plugin: &Known) -> bool {
-        self.disabled.iter().any(|it| it.name == plugin.name)
+    fn names(&self, plugin: Plugin) -> bool {
+        self.disabled.iter().any(|it| it.name == plugin.name())
     }
 
     /// No point: all of them.
@@ -202,17 +199,17 @@ impl PluginSet {
         let mut seen = BTreeSet::new();
         for plugin in &self.enabled {
             let named = plugin.name.clone();
-            let Some(known) = known(&plugin.name) else {
+            let Some(known) = Plugin::by_name(&plugin.name) else {
                 return Err(ProfileError::UnknownPlugin { point: name, plugin: named });
             };
-            if point.is_some_and(|point| !known.is_at(point)) {
+            if point.is_some_and(|point| !known.registration().is_at(point)) {
                 return Err(ProfileError::NotThere { point: name, plugin: named });
             }
             if !seen.insert(&plugin.name) {
                 return Err(ProfileError::EnabledTwice { point: name, plugin: named });
             }
         }
-        let unknown = |it: &&Plugin| it.name != ALL && known(&it.name).is_none();
+        let unknown = |it: &&NamedPlugin| it.name != ALL && Plugin::by_name(&it.name).is_none();
         match self.disabled.iter().find(unknown) {
             Some(plugin) => {
                 Err(ProfileError::UnknownPlugin { point: name, plugin: plugin.name.clone() })
@@ -222,28 +219,19 @@ impl PluginSet {
     }
 }
 
-impl Plugin {
+impl NamedPlugin {
     /// Plugins that score nothing have a weight without a meaning, as in kube-scheduler.
-    fn weigh(&self, point: &'static str, weights: &mut Weights) -> Result<(), ProfileError> {
-        let Some(weight) = weight_of(weights, &self.name) else { return Ok(()) };
-        let plugin = self.name.clone();
-        let refused = ProfileError::Weight { point, plugin, weight: self.weight };
-        *weight = self.weight.try_into().map_err(|_| refused)?;
+    fn weigh(&self, point: &'static str, rules: &mut Rules) -> Result<(), ProfileError> {
+        let scoring = Plugin::by_name(&self.name)
+            .filter(|plugin| plugin.registration().is_at(Point::Score))
+            .filter(|plugin| plugin.registration().role == Role::Optional);
+        let Some(plugin) = scoring else { return Ok(()) };
+        let refused =
+            || ProfileError::Weight { point, plugin: self.name.clone(), weight: self.weight };
+        let weight = self.weight.try_into().map_err(|_| refused())?;
+        rules.weights.insert(plugin, weight);
         Ok(())
     }
-}
-
-fn weight_of<'a>(weights: &'a mut Weights, plugin: &str) -> Option<&'a mut u32> {
-    Some(match plugin {
-        "TaintToleration" => &mut weights.taint_toleration,
-        "NodeAffinity" => &mut weights.node_affinity,
-        "NodeResourcesFit" => &mut weights.node_resources_fit,
-        "PodTopologySpread" => &mut weights.pod_topology_spread,
-        "InterPodAffinity" => &mut weights.inter_pod_affinity,
-        "NodeResourcesBalancedAllocation" => &mut weights.balanced_allocation,
-        "ImageLocality" => &mut weights.image_locality,
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

@@ -124,7 +124,7 @@ mod tests {
             false,
         )
         .unwrap();
-        let weight = |name| config.profiles.of(name).rules.weights.image_locality;
+        let weight = |name| config.profiles.of(name).rules.weight_of(engine::Plugin::ImageLocality);
         assert_eq!((weight("corridor-scheduler"), weight("batch")), (3, 9));
         assert_eq!(config.profiles.names().count(), 2);
         assert_eq!(profiles(json!([]), false).unwrap(), defaults());

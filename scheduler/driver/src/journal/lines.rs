@@ -20,7 +20,7 @@ use serde_json::value::RawValue;
 use super::call::Call;
 
 /// Raised when the meaning or the names of a line change.
-pub(crate) const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 3;
 
 /// The first line.
 #[derive(Clone, Debug, Serialize, Deserialize)]

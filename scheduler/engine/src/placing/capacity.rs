@@ -5,7 +5,8 @@ use std::sync::{Arc, LazyLock};
 use model::ClusterPod;
 use rules::{PreemptionDryRun, Reason, Victims, victims_by};
 
-use super::node_fit::{Missing, NodeFit};
+use super::node_fit::NodeFit;
+use super::plugins::node_resources_fit::Missing;
 use super::pod_classes::PodClass;
 use super::rows::{Extras, Row, Slot, add_requests, is_extreme};
 use super::score_cache::Context;

@@ -16,15 +16,16 @@
 //!     score_cache           the scores of all Nodes, in a tournament
 //!     unschedulable_cache   why no Node fits, and what a preemption costs on each
 //!     shortage              the resource that most Nodes lack
-//!   node_fit       requests, ports and score of one Node by itself
-//!   normalizer     scores that are normalized over all feasible Nodes
+//!   plugins/       the quick form of each plugin, used by
+//!     node_fit       what looks at one Node by itself: resources, ports
+//!     constraints    what looks at other Pods
+//!     normalizer     scores that are normalized over all feasible Nodes
 //!   cache          the limit on all of these
 //! ```
 //!
 //! Results are the same as those of the plain rules, Node by Node and score by score (`tests/placing.rs`). What this
 //! module cannot keep it reports as unknown, and the plain rules decide.
 
-mod balance;
 mod budgets;
 mod cache;
 mod capacity;
@@ -40,6 +41,7 @@ mod node_filter_classes;
 mod node_fit;
 mod node_index;
 mod normalizer;
+mod plugins;
 mod pod_classes;
 mod quick;
 mod ranking;
@@ -251,7 +253,7 @@ impl Placing {
         let Some(class) = classes.get_mut(id) else { return false };
         *questions += 1;
         class.used_at = *questions;
-        let mut has_others = class.constraints.has_lost_term(index);
+        let mut has_others = class.constraints.affinity.has_lost_term(index);
         if class.selectors_at != index.selectors_changes {
             class.selectors_at = index.selectors_changes;
             class.diagnosis = None;
@@ -265,7 +267,7 @@ impl Placing {
             }
         }
         let PodClass { constraints, pod, .. } = class;
-        if constraints.attach_carried(view.rules, view.cluster, pod, index) {
+        if constraints.affinity.attach_carried(view.rules, view.cluster, pod, index) {
             class.score_cache = None;
             class.counted_at = None;
         }

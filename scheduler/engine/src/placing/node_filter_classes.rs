@@ -5,14 +5,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::{
-    ClusterNode, Effect, FeatureNames, Labels, NodeAffinity, NodeName, NodeSelector, Reach,
-    SchedulingSpec, Taint, Toleration,
+    ClusterNode, FeatureNames, Labels, NodeAffinity, NodeName, NodeSelector, Reach, SchedulingSpec,
+    Toleration,
 };
 use rules::{Cluster, Plugin, Reason, Rules};
 
 use super::FixedMap;
 use super::NodeIndex;
 use super::log::Position;
+use super::plugins::{
+    corridor, node_affinity, node_declared_features, node_unschedulable, taint_toleration,
+};
 use super::rows::Slot;
 use super::statics::{GONE, Group, NUMBERS_MAX, REJECTED, number_of};
 
@@ -22,14 +25,14 @@ pub(super) type NodeFilterClassId = usize;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct NodeFilter {
     pub profile: Arc<str>,
-    tolerations: Vec<Toleration>,
-    node_selector: Labels,
-    node_affinity: NodeAffinity,
-    reach: Vec<Reach>,
-    required_features: FeatureNames,
+    pub(super) tolerations: Vec<Toleration>,
+    pub(super) node_selector: Labels,
+    pub(super) node_affinity: NodeAffinity,
+    pub(super) reach: Vec<Reach>,
+    pub(super) required_features: FeatureNames,
     /// The Nodes that its affinity names, when it names any.
     pub named: Option<BTreeSet<NodeName>>,
-    stays_on_cordoned: bool,
+    pub(super) tolerates_cordon: bool,
 }
 
 /// The result of these filters for one Node.
@@ -163,11 +166,6 @@ impl NodeFilterClass {
 
 impl NodeFilter {
     pub fn new(profile: &Arc<str>, scheduling: &SchedulingSpec, reach: &[Reach]) -> Self {
-        let cordon = Taint {
-            key: "node.kubernetes.io/unschedulable".into(),
-            value: "".into(),
-            effect: Effect::NoSchedule,
-        };
         let required = scheduling.node_affinity.required.as_ref();
         Self {
             profile: profile.clone(),
@@ -177,7 +175,7 @@ impl NodeFilter {
             reach: reach.to_vec(),
             required_features: scheduling.required_features.clone(),
             named: required.and_then(NodeSelector::named_nodes),
-            stays_on_cordoned: scheduling.tolerations.iter().any(|it| it.tolerates(&cordon)),
+            tolerates_cordon: node_unschedulable::is_tolerated(scheduling),
         }
     }
 
@@ -186,68 +184,33 @@ impl NodeFilter {
         self.rejects(node, rules).is_none()
     }
 
-    /// By the rules that come before all that look at Pods, in kube-scheduler's order.
+    /// By the plugins that come before all that look at Pods, in kube-scheduler's order.
     fn rejects(&self, node: &ClusterNode, rules: &Rules) -> Option<Vec<Reason>> {
-        let of = &node.node;
-        let Self { tolerations, node_selector, node_affinity, reach, .. } = self;
-        let required = node_affinity.required.as_ref();
-        if rules.filters_by(Plugin::NodeAffinity)
-            && self.named.as_ref().is_some_and(|named| !named.contains(&of.name))
-        {
-            return Some(vec![Reason::NotNamed { nominee_rejected_by: None }]);
-        }
-        if rules.filters_by(Plugin::NodeUnschedulable)
-            && of.unschedulable
-            && !self.stays_on_cordoned
-        {
-            return Some(vec![Reason::NodeUnschedulable]);
-        }
-        if rules.filters_by(Plugin::TaintToleration)
-            && model::first_untolerated(&of.taints, tolerations).is_some()
-        {
-            return Some(vec![Reason::UntoleratedTaint]);
-        }
-        if rules.filters_by(Plugin::NodeAffinity) {
-            let added = rules.added_affinity.required.as_ref();
-            if added.is_some_and(|selector| !selector.matches(&of.name, &of.labels)) {
-                return Some(vec![Reason::EnforcedNodeAffinity]);
-            }
-            let accepts = of.matches(node_selector)
-                && required.is_none_or(|selector| selector.matches(&of.name, &of.labels));
-            if !accepts {
-                return Some(vec![Reason::NodeAffinity]);
-            }
-        }
-        if !rules.filters_by(Plugin::Corridor) {
-            return None;
-        }
-        let beyond = reach.iter().filter(|it| !of.matches(&it.node_selector));
-        let beyond: Vec<Reason> =
-            beyond.map(|it| Reason::OutOfReach { object: it.object.clone() }).collect();
-        (!beyond.is_empty()).then_some(beyond)
+        let filters: [(Plugin, NodeRejects); 5] = [
+            (Plugin::NodeAffinity, node_affinity::is_not_named),
+            (Plugin::NodeUnschedulable, node_unschedulable::rejects),
+            (Plugin::TaintToleration, taint_toleration::rejects),
+            (Plugin::NodeAffinity, node_affinity::rejects),
+            (Plugin::Corridor, corridor::rejects),
+        ];
+        let active = filters.iter().filter(|(plugin, _)| rules.filters_by(*plugin));
+        active.map(|(_, rejects)| rejects(self, node, rules)).find(|reasons| !reasons.is_empty())
     }
 
     fn group(&self, node: &ClusterNode, rules: &Rules) -> Group {
-        let of = &node.node;
-        let mut group =
-            Group { taints: 0, preference: 0, images: 0, lacks_features: self.lacks(node, rules) };
-        if rules.scores_by(Plugin::TaintToleration) {
-            let unwanted = of.taints.iter().filter(|taint| {
-                taint.effect == Effect::PreferNoSchedule
-                    && !self.tolerations.iter().any(|it| it.tolerates(taint))
-            });
-            group.taints = i64::try_from(unwanted.count()).unwrap_or(i64::MAX);
+        let scores = |plugin| rules.scores_by(plugin);
+        let taints = scores(Plugin::TaintToleration).then(|| taint_toleration::raw(self, node));
+        let preference =
+            scores(Plugin::NodeAffinity).then(|| node_affinity::raw(self, node, rules));
+        Group {
+            taints: taints.unwrap_or(0),
+            preference: preference.unwrap_or(0),
+            images: 0,
+            lacks_features: rules.filters_by(Plugin::NodeDeclaredFeatures)
+                && node_declared_features::rejects(self, node),
         }
-        if rules.scores_by(Plugin::NodeAffinity) {
-            let added = rules.added_affinity.preference(&of.name, &of.labels);
-            group.preference =
-                added.saturating_add(self.node_affinity.preference(&of.name, &of.labels));
-        }
-        group
-    }
-
-    fn lacks(&self, node: &ClusterNode, rules: &Rules) -> bool {
-        rules.filters_by(Plugin::NodeDeclaredFeatures)
-            && !self.required_features.is_subset(&node.declared_features)
     }
 }
+
+/// Every reason for which a plugin keeps the Pods of a class off a Node.
+type NodeRejects = fn(&NodeFilter, &ClusterNode, &Rules) -> Vec<Reason>;

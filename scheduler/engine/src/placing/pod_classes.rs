@@ -12,6 +12,7 @@ use super::constraints::Constraints;
 use super::diagnosis::Diagnosis;
 use super::log::Position;
 use super::node_fit::NodeFit;
+use super::plugins::are_quick;
 use super::score_cache::ScoreCache;
 use super::statics::{IMAGES_MAX, StaticId, Statics};
 use super::unschedulable_cache::UnschedulableCache;
@@ -210,25 +211,9 @@ impl PodClass {
         }
         Some(())
     }
-
-    /// What the images that are there are worth.
-    pub fn image_score(&self, there: u32, index: &NodeIndex) -> i64 {
-        const SUM_BYTES_MIN: i64 = 23 << 20;
-        const SUM_BYTES_MAX_PER_CONTAINER: i64 = 1000 << 20;
-        let images = self.pod.images.iter().enumerate();
-        let present = images.filter(|(bit, _)| there & (1 << bit) != 0);
-        let sum = present.fold(0_i64, |sum, (_, image)| {
-            sum.saturating_add(index.images.spread_size(image, &index.rows))
-        });
-        let most = SUM_BYTES_MAX_PER_CONTAINER.saturating_mul(i64::from(self.pod.containers));
-        let sum = if sum < SUM_BYTES_MIN { SUM_BYTES_MIN } else { sum.min(most) };
-        let product = i128::from(sum.saturating_sub(SUM_BYTES_MIN)) * 100;
-        let quotient = product.checked_div(i128::from(most.saturating_sub(SUM_BYTES_MIN)));
-        quotient.and_then(|it| i64::try_from(it).ok()).unwrap_or(0)
-    }
 }
 
-/// What cannot be parsed, or is out of all proportion.
+/// What cannot be parsed, is out of all proportion, or is judged by a plugin without a quick form.
 pub(super) fn is_odd(rules: &Rules, pod: &ClusterPod) -> bool {
     let named = pod.node_affinity.required.as_ref().and_then(NodeSelector::each_named);
     named.is_some_and(|mut named| named.next().is_none())
@@ -236,4 +221,5 @@ pub(super) fn is_odd(rules: &Rules, pod: &ClusterPod) -> bool {
         || pod.node_affinity.preference_error().is_some()
         || rules.added_affinity.preference_error().is_some()
         || pod.images.len() > IMAGES_MAX
+        || !are_quick(rules)
 }

@@ -1,7 +1,7 @@
 //! The score of a Node for what most Pods ask for, without a division: CPU, memory, storage and a place; the more free
 //! the better, and the more even the better. It is what [`super::node_fit`] computes by parts, to the last digit.
 
-use super::balance::{balance, balanced_score};
+use super::plugins::node_resources_balanced_allocation::{balance, balanced_score};
 use super::rows::{ORDINARY_MAX, Row};
 use super::tree::INFEASIBLE;
 

@@ -9,7 +9,7 @@ use model::{ClusterNode, ClusterPod, HostPort, NodeName, Resources};
 use rules::Cluster;
 
 use super::FixedMap;
-use super::balance::balance;
+use super::plugins::node_resources_balanced_allocation::balance;
 
 /// The place of a Node.
 pub(super) type Slot = u32;
@@ -45,6 +45,14 @@ pub(super) struct Extras {
     pub allocatable: BTreeMap<Arc<str>, i64>,
     pub requested: BTreeMap<Arc<str>, i64>,
     pub ports: BTreeSet<HostPort>,
+}
+
+impl Extras {
+    /// What the Node has and what is taken of a resource with a name of its own.
+    pub fn scalar(&self, name: &str) -> (i64, i64) {
+        let amount = |of: &BTreeMap<Arc<str>, i64>| of.get(name).copied().unwrap_or(0);
+        (amount(&self.allocatable), amount(&self.requested))
+    }
 }
 
 #[derive(Debug, Default)]

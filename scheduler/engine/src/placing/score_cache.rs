@@ -279,7 +279,9 @@ impl PodClass {
     pub fn score(&self, slot: Slot, context: Context<'_>) -> i16 {
         let Context { index, groups, .. } = context;
         let Some(group) = groups.group(slot) else { return INFEASIBLE };
-        if groups.all()[group].lacks_features || self.constraints.is_kept_apart_on(slot, index) {
+        if groups.all()[group].lacks_features
+            || self.constraints.affinity.is_kept_apart(slot, index, true)
+        {
             return INFEASIBLE;
         }
         let (row, extras) = (index.rows.row(slot), index.rows.extras(slot));
@@ -299,7 +301,7 @@ impl PodClass {
         scores: &mut [i16],
     ) {
         let Context { index, groups, .. } = context;
-        let looks_at_pods = self.constraints.keeps_apart_on_nodes();
+        let looks_at_pods = self.constraints.affinity.keeps_apart_on_nodes();
         let Some(quick) = self.node_fit.quick().filter(|_| !looks_at_pods) else {
             for (score, slot) in scores.iter_mut().zip(slots) {
                 *score = self.score(slot, context);

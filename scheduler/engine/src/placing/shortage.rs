@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use super::node_fit::{NodeFit, ResourceNeeds};
+use super::node_fit::NodeFit;
+use super::plugins::node_resources_fit::ResourceNeeds;
 use super::pod_classes::{PodClass, PodClassKey};
 use super::rows::{Extras, Row};
 use super::score_cache::Context;

@@ -6,9 +6,8 @@ use std::collections::BTreeSet;
 
 use model::{
     ClusterPod, LabelSelector, Labels, NodeName, NodeSelector, ObjectRef, PodAffinityTerm, PodUid,
-    WhenUnsatisfiable,
 };
-use rules::{Chances, DefaultSpread, Plugin, Prospect, Rules};
+use rules::{Chances, Plugin, Prospect, Rules};
 
 use super::index::level;
 use crate::engine::{Engine, SWEEP_CLASSES_MAX, SWEEP_INTERVAL, SWEEP_PAUSE};
@@ -125,7 +124,8 @@ impl Engine {
         }
         let key = self.class_key(class);
         let rules = &self.config.profiles.of(&class.profile).rules;
-        let (level, is_local) = (level(rules, class), is_local(rules, class));
+        let is_local = !rules.look_beyond_nodes(&class.scheduling);
+        let level = level(rules, class);
         let view = View { rules, cluster: &self.cluster };
         let shortage = self.placing.shortage(view, &key, level);
         self.wake_index.file(class, level, is_local, shortage);
@@ -377,21 +377,4 @@ fn nodes_of(change: ClusterChange<'_>) -> BTreeSet<NodeName> {
             pods.flat_map(|pod| [&pod.node, &pod.nominated_node]).flatten().cloned().collect()
         }
     }
-}
-
-/// Whether a Pod of this class asks nothing of the Pods on other Nodes.
-fn is_local(rules: &Rules, key: &ParkKey) -> bool {
-    let scheduling = &key.scheduling;
-    let is_hard = |it: &model::TopologySpreadConstraint| {
-        it.when_unsatisfiable == WhenUnsatisfiable::DoNotSchedule
-    };
-    let spreads = match &rules.default_spread {
-        DefaultSpread::List(defaults) if scheduling.topology_spread.is_empty() => {
-            defaults.iter().any(is_hard)
-        }
-        _ => scheduling.topology_spread.iter().any(is_hard),
-    };
-    let affinity = &scheduling.pod_affinity;
-    let stays_alone = affinity.required.is_empty() && affinity.anti_required.is_empty();
-    stays_alone && !spreads
 }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::testkit::{hard, invalid, labels, node, pod, raw, selector, soft, term};
 use crate::{
-    Cluster, Decision, DefaultSpread, Preemption, Rules, ScoringStrategy, ShapePoint,
+    Cluster, Decision, DefaultSpread, Plugin, Preemption, Rules, ScoringStrategy, ShapePoint,
     cpu_and_memory, decide, filter, fits_somewhere, preempt, rejection_may_have_changed,
 };
 
@@ -199,7 +199,7 @@ fn rules() -> impl Strategy<Value = Rules> {
     let points = prop::collection::vec((any::<i32>(), any::<i32>()), 0..3);
     (0..4_u8, any::<i32>(), any::<u32>(), points).prop_map(|(kind, weight, factor, points)| {
         let mut rules = Rules { hard_pod_affinity_weight: weight, ..Rules::default() };
-        rules.weights.node_resources_fit = factor;
+        rules.weights.insert(Plugin::NodeResourcesFit, factor);
         let mut resources = cpu_and_memory();
         resources[0].weight = i64::from(weight);
         let point = |(utilization, score)| ShapePoint { utilization, score };

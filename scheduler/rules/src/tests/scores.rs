@@ -234,6 +234,6 @@ fn totals_weigh_the_rules_and_zero_counts_as_one() {
     // Taints 3 × 100 against 0, fit 100, no images.
     assert_eq!(total(&Rules::default()), [400, 100]);
     let mut rules = Rules::default();
-    rules.weights.taint_toleration = 0;
+    rules.weights.insert(Plugin::TaintToleration, 0);
     assert_eq!(total(&rules), [200, 100]);
 }

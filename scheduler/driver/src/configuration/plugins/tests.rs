@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use engine::SwitchedOff;
 
 use super::*;
@@ -9,7 +11,7 @@ fn rules(plugins: &str) -> Result<(Rules, Vec<String>), String> {
     Ok((rules, notes))
 }
 
-fn weights(plugins: &str) -> Weights {
+fn weights(plugins: &str) -> BTreeMap<Plugin, u32> {
     rules(plugins).unwrap().0.weights
 }
 
@@ -25,28 +27,27 @@ fn weights_of_scores_go_before_those_of_all_points() {
             "score":{"enabled":[{"name":"NodeAffinity","weight":9},{"name":"TaintToleration"}],
             "disabled":[{"name":"NodeAffinity"}]}}"#,
     );
-    let expected = Weights {
-        node_affinity: 9,
-        image_locality: 7,
+    let expected = [
+        (Plugin::NodeAffinity, 9),
+        (Plugin::ImageLocality, 7),
         // Left out is 0, which counts as 1.
-        taint_toleration: 0,
-        ..Weights::default()
-    };
-    assert_eq!(set, expected);
-    assert_eq!(weights("{}"), Weights::default());
+        (Plugin::TaintToleration, 0),
+    ];
+    assert_eq!(set, expected.into());
+    assert!(weights("{}").is_empty());
     assert_eq!(off("{}"), SwitchedOff::default());
 }
 
 #[test]
 fn a_plugin_is_switched_off_at_one_point_or_at_all() {
     let score = off(r#"{"score":{"disabled":[{"name":"ImageLocality"}]}}"#);
-    assert_eq!(score.scores, [RuleName::ImageLocality].into());
+    assert_eq!(score.scores, [Plugin::ImageLocality].into());
     assert!(score.filters.is_empty() && !score.preemption);
     let everywhere = off(r#"{"multiPoint":{"disabled":[{"name":"TaintToleration"}]}}"#);
-    assert_eq!(everywhere.scores, [RuleName::TaintToleration].into());
-    assert_eq!(everywhere.filters, [RuleName::TaintToleration].into());
+    assert_eq!(everywhere.scores, [Plugin::TaintToleration].into());
+    assert_eq!(everywhere.filters, [Plugin::TaintToleration].into());
     let ports = off(r#"{"filter":{"disabled":[{"name":"NodePorts"}]}}"#);
-    assert_eq!(ports.filters, [RuleName::NodePorts].into());
+    assert_eq!(ports.filters, [Plugin::NodePorts].into());
     assert!(off(r#"{"postFilter":{"disabled":[{"name":"*"}]}}"#).preemption);
 }
 
@@ -65,7 +66,7 @@ fn all_can_be_switched_off_and_some_on_again() {
         {"name":"PrioritySort"},{"name":"DefaultBinder"},
         {"name":"NodeResourcesFit"}]}}"#);
     assert_eq!(few.scores.len(), 6);
-    assert!(!few.filters.contains(&RuleName::NodeResourcesFit) && few.filters.len() == 8);
+    assert!(!few.filters.contains(&Plugin::NodeResourcesFit) && few.filters.len() == 8);
     assert!(few.preemption);
     let again = off(r#"{"multiPoint":{"disabled":[{"name":"ImageLocality"}]},
         "score":{"enabled":[{"name":"ImageLocality","weight":3}]}}"#);

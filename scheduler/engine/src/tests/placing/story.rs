@@ -91,8 +91,8 @@ impl Story {
     fn some_rules(&mut self) -> Rules {
         let mut rules = Rules::default();
         if self.one_in(4) {
-            rules.weights.node_resources_fit = 7;
-            rules.weights.image_locality = 3;
+            rules.weights.insert(Plugin::NodeResourcesFit, 7);
+            rules.weights.insert(Plugin::ImageLocality, 3);
             rules.hard_pod_affinity_weight = 20;
         }
         match self.below(8) {

@@ -1,6 +1,6 @@
 //! The profile of a KubeSchedulerConfiguration.
 
-use rules::{DefaultSpread, ResourceWeight, Rules, ScoringStrategy, ShapePoint, Weights};
+use rules::{DefaultSpread, Plugin, ResourceWeight, Rules, ScoringStrategy, ShapePoint};
 use serde_json::Value;
 
 use super::fields::{int, items, small_int, text, texts};
@@ -14,7 +14,8 @@ pub fn rules(case: &Value) -> Rules {
     }
     for plugin in items(&profile["plugins"]["score"]["enabled"]) {
         let weight = int(&plugin["weight"]).try_into().expect("a small number");
-        *weight_of(&mut rules.weights, text(&plugin["name"])) = weight;
+        let plugin = Plugin::by_name(text(&plugin["name"])).expect("a plugin that scores");
+        rules.weights.insert(plugin, weight);
     }
     rules
 }
@@ -63,18 +64,5 @@ fn strategy(strategy: &Value) -> ScoringStrategy {
             ScoringStrategy::RequestedToCapacityRatio { resources, shape }
         }
         other => unreachable!("no case has the strategy {other}"),
-    }
-}
-
-fn weight_of<'a>(weights: &'a mut Weights, plugin: &str) -> &'a mut u32 {
-    match plugin {
-        "TaintToleration" => &mut weights.taint_toleration,
-        "NodeAffinity" => &mut weights.node_affinity,
-        "NodeResourcesFit" => &mut weights.node_resources_fit,
-        "PodTopologySpread" => &mut weights.pod_topology_spread,
-        "InterPodAffinity" => &mut weights.inter_pod_affinity,
-        "NodeResourcesBalancedAllocation" => &mut weights.balanced_allocation,
-        "ImageLocality" => &mut weights.image_locality,
-        other => unreachable!("no case weighs {other}"),
     }
 }
