@@ -1,8 +1,9 @@
 //! How a Pod of this scheduler reaches a Node in the cluster view that the rules read.
 //!
-//! `Engine::pods` records what is known of each Pod; `Engine::cluster` is the view that filters and scores read. The
-//! function here is the only one that carries a Pod from the former to the latter, so every placement, nomination
-//! and removal passes through it. Nominations of other schedulers' Pods are the exception: see `foreign_seen`.
+//! `Engine::pods` records what is known of each Pod; `Engine::cluster` is the view that filters and scores read. A Pod
+//! gets from the former to the latter in two ways: a decision places it in a transaction (`transaction.rs`), and
+//! everything else that is learnt of it, a nomination or its end, passes through the function here. Nominations of other
+//! schedulers' Pods are the exception: see `foreign_seen`.
 
 use model::PodUid;
 

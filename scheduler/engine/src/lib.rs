@@ -22,6 +22,7 @@
 //! the next event or [`Engine::poll_timeout`], whichever comes first.
 
 mod cluster_sync;
+mod corridor;
 mod decision;
 mod device_classes;
 mod dominant;
@@ -38,7 +39,6 @@ mod observe;
 mod opinion;
 mod pending_summary;
 mod placing;
-mod pre_filter;
 mod preempt;
 mod profile;
 mod queue_metrics;
@@ -57,6 +57,7 @@ mod testkit;
 #[cfg(test)]
 mod tests;
 mod throttling;
+mod transaction;
 mod units;
 mod uses;
 mod wake;

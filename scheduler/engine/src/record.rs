@@ -42,28 +42,28 @@ pub(crate) struct Record {
 impl Record {
     /// Makes ready for [`Self::show`].
     pub fn prepare(&mut self) {
-        let Pod { key, uid, started_at_unix_s, deletion, spec, .. } = &*self.pod;
-        self.prepared = Some(Arc::new(ClusterPod {
-            key: key.clone(),
-            uid: uid.clone(),
-            node: None,
-            nominated_node: None,
-            started_at_unix_s: *started_at_unix_s,
-            deletion: *deletion,
-            scheduling: spec.scheduling.clone(),
-            reach: Vec::new(),
-        }));
+        self.prepared = Some(Arc::new(self.as_placed(None, None)));
     }
 
     /// The Pod as [`Self::in_cluster`] says it is, for others to see.
     pub fn show(&mut self) -> Option<Arc<ClusterPod>> {
         let now = self.in_cluster()?;
-        let Some(mut shown) = self.prepared.take() else { return Some(Arc::new(now)) };
+        Some(self.prepared_as(now))
+    }
+
+    /// The Pod as it will be once it is on this Node.
+    pub fn show_on(&mut self, node: &NodeName) -> Arc<ClusterPod> {
+        let now = self.as_placed(Some(node.clone()), None);
+        self.prepared_as(now)
+    }
+
+    fn prepared_as(&mut self, now: ClusterPod) -> Arc<ClusterPod> {
+        let Some(mut shown) = self.prepared.take() else { return Arc::new(now) };
         match Arc::get_mut(&mut shown) {
             Some(place) => *place = now,
             None => shown = Arc::new(now),
         }
-        Some(shown)
+        shown
     }
 
     /// What kind of Pod it is to the Nodes.
@@ -80,16 +80,21 @@ impl Record {
     /// The Pod as others have to reckon with it: on a Node, or nominated for one.
     pub fn in_cluster(&self) -> Option<ClusterPod> {
         let (node, nominated) = self.place()?;
-        Some(ClusterPod {
-            key: self.pod.key.clone(),
-            uid: self.pod.uid.clone(),
-            node: node.cloned(),
-            nominated_node: nominated.cloned(),
-            started_at_unix_s: self.pod.started_at_unix_s,
-            deletion: self.pod.deletion,
-            scheduling: self.pod.spec.scheduling.clone(),
+        Some(self.as_placed(node.cloned(), nominated.cloned()))
+    }
+
+    fn as_placed(&self, node: Option<NodeName>, nominated_node: Option<NodeName>) -> ClusterPod {
+        let Pod { key, uid, started_at_unix_s, deletion, spec, .. } = &*self.pod;
+        ClusterPod {
+            key: key.clone(),
+            uid: uid.clone(),
+            node,
+            nominated_node,
+            started_at_unix_s: *started_at_unix_s,
+            deletion: *deletion,
+            scheduling: spec.scheduling.clone(),
             reach: Vec::new(),
-        })
+        }
     }
 
     /// The Node that it is on; nothing if there is none.

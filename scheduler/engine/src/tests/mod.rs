@@ -19,6 +19,7 @@ mod reasons;
 mod reports;
 mod snapshots;
 mod state;
+mod transaction;
 mod uses;
 mod wakeups;
 mod when;

@@ -41,8 +41,13 @@ enum Scope {
 impl Engine {
     /// To be called after every change of the cluster.
     pub(crate) fn cluster_changed(&mut self, change: ClusterChange<'_>) {
-        self.room_changes += 1;
         self.placing.note(change, &self.cluster);
+        self.wake_after(change);
+    }
+
+    /// Wakes the Pods that the change may help. The index has taken note of it.
+    pub(crate) fn wake_after(&mut self, change: ClusterChange<'_>) {
+        self.room_changes += 1;
         self.question_nominees_on(change);
         if self.parked.is_empty() {
             // Pods that wait later are classified by it from the start.

@@ -295,9 +295,26 @@ impl Story {
             let why = [Deletion::Terminating, Deletion::TerminatingByPreemption];
             pod.deletion = why[self.below(2)];
         }
+        let before = self.put(&pod);
+        if self.one_in(4) {
+            // As when a transaction is rolled back, and then decides the same again.
+            match before.clone() {
+                Some(before) => drop(self.cluster.insert_pod(before)),
+                None => drop(self.cluster.remove_pod(&pod.uid)),
+            }
+            let change = ClusterChange::Pod { before: Some(&pod), after: before.as_deref() };
+            self.placing.note(change, &self.cluster);
+            if self.one_in(2) {
+                self.put(&pod);
+            }
+        }
+    }
+
+    fn put(&mut self, pod: &ClusterPod) -> Option<Arc<ClusterPod>> {
         let before = self.cluster.insert_pod(pod.clone());
-        let change = ClusterChange::Pod { before: before.as_deref(), after: Some(&pod) };
+        let change = ClusterChange::Pod { before: before.as_deref(), after: Some(pod) };
         self.placing.note(change, &self.cluster);
+        before
     }
 
     fn drop_pod(&mut self) {
