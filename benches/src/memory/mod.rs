@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use e2e::{Error, Result, SCHEDULER_NAME};
-use engine::{Bind, Engine, EngineConfig, Event, EvictionStep, Poll, Report, WatchedKind, Work};
+use engine::{
+    Action, Bind, Engine, EngineConfig, Event, EvictionStep, Poll, Report, WatchedKind, Work,
+};
 use model::{
     Amount, Assignment, Instant, Labels, ObjectKind, Phase, Pod, PodSpec, PodUid, Reservable,
     SchedulingSpec,
@@ -218,18 +220,19 @@ impl Arena {
     /// Every report is written at once. Returns whether there was any.
     fn act_on_reports(&mut self) -> bool {
         let mut any = false;
+        while let Some(Action::Evict(eviction)) = self.engine.poll_action() {
+            any = true;
+            let (victim, step) = (eviction.uid, eviction.step);
+            self.tell(Event::EvictionStepDone { victim: victim.clone(), step });
+            if step == EvictionStep::Delete {
+                self.tell(Event::PodGone(victim));
+            }
+        }
         while let Some(report) = self.engine.poll_report() {
             any = true;
             match report {
                 Report::Unschedulable(it) => self.tell(Event::ReportWritten(it.uid)),
                 Report::Used(_) | Report::Scheduled { .. } => {}
-                Report::Evict(eviction) => {
-                    let (victim, step) = (eviction.uid, eviction.step);
-                    self.tell(Event::EvictionStepDone { victim: victim.clone(), step });
-                    if step == EvictionStep::Delete {
-                        self.tell(Event::PodGone(victim));
-                    }
-                }
             }
         }
         any

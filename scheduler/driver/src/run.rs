@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::{Engine, EngineConfig, Event, Poll, Report, Work};
+use engine::{Action, Engine, EngineConfig, Event, Poll, Report, Work};
 use kube::Client;
 use model::{ObjectRef, ObjectUid, PodUid};
 use own_writes::OwnWrites;
@@ -274,7 +274,9 @@ impl Driver {
             }
             more_to_do = self.decide();
             self.report();
-            let has_pending = self.engine.has_reports() || self.watched.guard.has_pending();
+            let has_pending = self.engine.has_actions()
+                || self.engine.has_reports()
+                || self.watched.guard.has_pending();
             more_to_do |= self.may_act() && self.slots.can_write() && has_pending;
             let (ended, are_many) = (self.slots.ended(), self.slots.are_saturated());
             self.coalescing.allow(self.reply_rate.seen(ended, are_many, Instant::now()));
@@ -309,10 +311,7 @@ impl Driver {
         while self.may_act() && self.slots.can_bind() {
             let (poll, deciding) = self.poll();
             match poll {
-                Poll::Bind(bind) => {
-                    self.slots.begin_bind(&bind, self.clock.now());
-                    self.send_bind(bind, deciding);
-                }
+                Poll::Bind(bind) => self.act(Action::Bind(bind), deciding),
                 Poll::Yield => return true,
                 Poll::Idle => break,
             }
@@ -344,7 +343,19 @@ impl Driver {
         self.engine.handle(self.clock.now(), event);
     }
 
+    /// Begins what the engine has decided. Every action begins here, and its outcome comes back as an input.
+    fn act(&mut self, action: Action, deciding: Duration) {
+        match action {
+            Action::Bind(bind) => self.send_bind(bind, deciding),
+            Action::Evict(eviction) if self.is_eviction_put_off(&eviction) => {
+                self.handle(Event::EvictionPutOff { victim: eviction.uid });
+            }
+            Action::Evict(eviction) => self.evict(eviction),
+        }
+    }
+
     fn send_bind(&mut self, bind: engine::Bind, deciding: Duration) {
+        self.slots.begin_bind(&bind, self.clock.now());
         self.watched.guard.pods.binds(&bind);
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();
@@ -359,9 +370,13 @@ impl Driver {
         });
     }
 
-    /// Writes alarms, notices and reports, behind the Bindings.
+    /// Writes alarms, evictions, notices and reports, behind the Bindings.
     fn report(&mut self) {
         while self.may_act() && self.slots.can_write() {
+            if let Some(action) = self.engine.poll_action() {
+                self.act(action, Duration::ZERO);
+                continue;
+            }
             if let Some(alarm) = self.watched.guard.next_alarm() {
                 self.write_alarm(&alarm.key.namespace, act::tampered(&alarm));
                 continue;
@@ -381,7 +396,6 @@ impl Driver {
                 }
                 Report::Used(used) => self.write_object_use(used),
                 Report::Unschedulable(it) => self.write_unschedulable(it),
-                Report::Evict(eviction) => self.evict(eviction),
             }
         }
     }

@@ -19,8 +19,7 @@ const ALARM_TRIES_MAX: u32 = 4;
 const ALARM_PAUSE: Duration = Duration::from_secs(2);
 
 impl Driver {
-    /// Whether writes to the namespace of what is reported are overdue, so that one more would only wait, too. An
-    /// eviction is put off for other evictions alone: a Pod waits for it.
+    /// Whether writes to the namespace of what is reported are overdue, so that one more would only wait, too.
     pub(crate) fn is_put_off(&self, report: &Report) -> bool {
         let slots = &self.slots;
         let of_writes = |namespace: &str| slots.are_writes_overdue(namespace);
@@ -28,10 +27,18 @@ impl Driver {
             Report::Unschedulable(it) => ("condition", of_writes(&it.pod.namespace)),
             Report::Used(used) => ("status", of_writes(&used.object.key.namespace)),
             Report::Scheduled { pod, .. } => ("event", of_writes(&pod.namespace)),
-            Report::Evict(it) => ("eviction", slots.are_evictions_overdue(&it.victim.namespace)),
         };
         if is_put_off {
             self.metrics.writes.with_label_values(&[kind, "put_off"]).inc();
+        }
+        is_put_off
+    }
+
+    /// The same of an eviction. It is put off for other evictions alone: a Pod waits for it.
+    pub(crate) fn is_eviction_put_off(&self, eviction: &Eviction) -> bool {
+        let is_put_off = self.slots.are_evictions_overdue(&eviction.victim.namespace);
+        if is_put_off {
+            self.metrics.writes.with_label_values(&["eviction", "put_off"]).inc();
         }
         is_put_off
     }

@@ -12,12 +12,20 @@ use crate::uses::Facts;
 /// What `Engine::poll` found to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum Poll {
-    /// Bind this Pod now; its outcome must come back as an event.
+    /// A Pod has a place: bind it now.
     Bind(Bind),
     /// The budget is spent and there is more to do: hand over new events, then poll again.
     Yield,
     /// Nothing can be decided until an event comes or `poll_timeout` is reached.
     Idle,
+}
+
+/// What changes the cluster, a decision or what follows from one. Each outcome must come back as an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub enum Action {
+    Bind(Bind),
+    /// One step of the eviction of a victim.
+    Evict(Eviction),
 }
 
 /// How much one `poll` may do before it yields.
@@ -46,7 +54,7 @@ pub struct Bind {
     pub grant: Option<Grant>,
 }
 
-/// What is written to the API server behind the Bindings: conditions, Events, statuses, evictions.
+/// What is reported on the API server, behind the actions: conditions, Events, statuses. Nothing else follows from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Report {
     /// The Pod is unschedulable: condition `PodScheduled=False` and an Event. That it was written, or could
@@ -56,8 +64,6 @@ pub enum Report {
     Used(ObjectUsed),
     /// The Pod was bound: an Event.
     Scheduled { pod: ObjectKey, uid: PodUid, node: NodeName },
-    /// A step of the eviction of a victim. The outcome must come back as an event.
-    Evict(Eviction),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

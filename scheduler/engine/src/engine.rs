@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use model::{Amount, Instant, ObjectKind, ObjectRef, PodUid};
 use rules::Cluster;
 
-use crate::decision::{Poll, Report, Unschedulable, Work};
+use crate::decision::{Action, Poll, Report, Unschedulable, Work};
 use crate::device_classes::DeviceClasses;
 use crate::event::{Event, WatchedKind};
 use crate::excluded_nodes::ExcludedNodes;
@@ -168,6 +168,17 @@ impl Engine {
         if self.active.is_empty() { Poll::Idle } else { Poll::Yield }
     }
 
+    /// The next action that earlier decisions ask for, beside their Bindings. Poll only while a write can be sent:
+    /// whether an eviction is still wanted is asked now.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.next_eviction().map(Action::Evict)
+    }
+
+    /// Whether `poll_action` has more to look at, though it may have returned none.
+    pub fn has_actions(&self) -> bool {
+        !self.evictions.is_empty()
+    }
+
     /// The next report to write, or none for now: see [`Self::has_reports`].
     pub fn poll_report(&mut self) -> Option<Report> {
         // Few, and others wait for them: a controller that releases an object, for instance. Before all Pods were listed,
@@ -175,10 +186,6 @@ impl Engine {
         if self.unsynced.is_empty()
             && let Some(report) = self.use_report()
         {
-            return Some(report);
-        }
-        // Others wait for these, too.
-        if let Some(report) = self.next_eviction() {
             return Some(report);
         }
         // In turn, so that neither a flood of unschedulable Pods nor one of bound Pods delays the reports on the other.
@@ -219,9 +226,7 @@ impl Engine {
 
     /// Whether `poll_report` has more to look at, though it may have returned none.
     pub fn has_reports(&self) -> bool {
-        !self.reports.is_empty()
-            || !self.evictions.is_empty()
-            || (self.unsynced.is_empty() && !self.uses.is_empty())
+        !self.reports.is_empty() || (self.unsynced.is_empty() && !self.uses.is_empty())
     }
 
     /// Whether everything has been listed once, so that Pods are placed.

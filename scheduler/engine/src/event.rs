@@ -104,6 +104,10 @@ pub enum Event {
         victim: PodUid,
         step: EvictionStep,
     },
+    /// This step was not begun: evictions in the victim's namespace before it have no answer yet.
+    EvictionPutOff {
+        victim: PodUid,
+    },
     /// The victim was not deleted this time; whether it is tried again is asked anew.
     EvictionDelayed {
         victim: PodUid,

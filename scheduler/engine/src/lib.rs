@@ -18,7 +18,7 @@
 //! ```
 //!
 //! How to drive it: hand every event to [`Engine::handle`]; then, while a bind slot is free,
-//! call [`Engine::poll`] and act on it; then drain [`Engine::poll_report`]; then sleep until
+//! call [`Engine::poll`] and act on it; then drain [`Engine::poll_action`] and [`Engine::poll_report`]; then sleep until
 //! the next event or [`Engine::poll_timeout`], whichever comes first.
 
 mod cluster_sync;
@@ -68,7 +68,7 @@ mod written;
 mod queue;
 
 pub use decision::{
-    Bind, ConditionReason, Eviction, ObjectUsed, Poll, Report, Unschedulable, Work,
+    Action, Bind, ConditionReason, Eviction, ObjectUsed, Poll, Report, Unschedulable, Work,
 };
 pub use dominant::Dominant;
 pub use engine::{Engine, EngineConfig, Quota};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use model::{ClusterPod, Deletion, Instant, NodeName, ObjectKey, Pod, PodDisruptionBudget, PodUid};
 
-use crate::decision::{Eviction, Report};
+use crate::decision::Eviction;
 use crate::engine::Engine;
 use crate::event::EvictionStep;
 use crate::nomination::Nomination;
@@ -211,7 +211,7 @@ impl Engine {
     }
 
     /// The next step of an eviction. Whether it is still wanted is asked now, right before it is done.
-    pub(crate) fn next_eviction(&mut self) -> Option<Report> {
+    pub(crate) fn next_eviction(&mut self) -> Option<Eviction> {
         while let Some(mut eviction) = self.evictions.pop() {
             if !self.is_there(&eviction) {
                 // It has gone by itself, or is going.
@@ -239,7 +239,7 @@ impl Engine {
                 }
             }
             self.evictions.hand_out(&eviction);
-            return Some(Report::Evict(eviction));
+            return Some(eviction);
         }
         None
     }

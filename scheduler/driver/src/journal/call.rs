@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use engine::{Engine, Event, Poll, Report, Work};
+use engine::{Action, Engine, Event, Poll, Report, Work};
 use model::{Amount, Instant, ObjectRef, PodUid};
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) enum Call {
     Handle { at: Instant, event: Box<Event> },
     Poll { at: Instant, work: Work },
+    PollAction,
     PollReport,
     PollReserved,
 }
@@ -22,6 +23,7 @@ pub(crate) enum Call {
 pub(crate) enum Outcome {
     Handled,
     Polled(Poll),
+    Acted(Option<Action>),
     Reported(Option<Report>),
     Reserved(Option<(ObjectRef, Option<Amount>)>),
     /// The engine failed on it, and has set this Pod aside.
@@ -46,6 +48,7 @@ impl Call {
                 Outcome::Handled
             }
             Self::Poll { at, work } => Outcome::Polled(engine.poll(*at, *work)),
+            Self::PollAction => Outcome::Acted(engine.poll_action()),
             Self::PollReport => Outcome::Reported(engine.poll_report()),
             Self::PollReserved => Outcome::Reserved(engine.poll_reserved()),
         }));
@@ -55,7 +58,7 @@ impl Call {
     pub fn at(&self) -> Option<Instant> {
         match self {
             Self::Handle { at, .. } | Self::Poll { at, .. } => Some(*at),
-            Self::PollReport | Self::PollReserved => None,
+            Self::PollAction | Self::PollReport | Self::PollReserved => None,
         }
     }
 }

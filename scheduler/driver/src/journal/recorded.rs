@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use engine::{Engine, Event, Poll, Report, Work};
+use engine::{Action, Engine, Event, Poll, Report, Work};
 use model::{Amount, Instant, ObjectRef};
 use tracing::{error, warn};
 
@@ -75,6 +75,13 @@ impl Recorded {
             Outcome::Polled(poll) => poll,
             // There may be more to do without the quarantined Pod.
             _ => Poll::Yield,
+        }
+    }
+
+    pub fn poll_action(&mut self) -> Option<Action> {
+        match self.call(Call::PollAction) {
+            Outcome::Acted(action) => action,
+            _ => None,
         }
     }
 

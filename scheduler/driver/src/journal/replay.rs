@@ -91,12 +91,12 @@ impl Replayed {
         match call {
             Call::Handle { .. } => self.events += 1,
             Call::Poll { .. } => self.polls += 1,
-            Call::PollReport | Call::PollReserved => {}
+            Call::PollAction | Call::PollReport | Call::PollReserved => {}
         }
         match out {
             Outcome::Polled(Poll::Bind(_)) => self.binds += 1,
+            Outcome::Acted(Some(_)) => self.evictions += 1,
             Outcome::Reported(Some(Report::Unschedulable(_))) => self.held += 1,
-            Outcome::Reported(Some(Report::Evict(_))) => self.evictions += 1,
             Outcome::Failed { .. } => self.failures += 1,
             _ => {}
         }
@@ -173,6 +173,7 @@ fn what(call: &Call) -> String {
     match call {
         Call::Handle { event, .. } => format!("{event:?}").chars().take(CHARS_MAX).collect(),
         Call::Poll { .. } => "a decision".to_owned(),
+        Call::PollAction => "an action".to_owned(),
         Call::PollReport => "a report".to_owned(),
         Call::PollReserved => "what is reserved".to_owned(),
     }

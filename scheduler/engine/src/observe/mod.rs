@@ -60,6 +60,7 @@ impl Engine {
             Event::DeviceClassSeen { class, resource } => self.device_class_seen(class, resource),
             Event::DeviceClassGone(class) => self.device_class_gone(&class),
             Event::EvictionStepDone { victim, step } => self.eviction_step_done(&victim, step),
+            Event::EvictionPutOff { victim } => self.evictions.put_off(self.now, &victim),
             Event::EvictionDelayed { victim } => self.eviction_delayed(&victim),
             Event::EvictionFailed { victim } => self.eviction_failed(&victim),
             Event::BackendSeen { kind, age } => self.backend_seen(kind, age),
@@ -165,7 +166,6 @@ impl Engine {
             Report::Scheduled { .. } => {
                 self.reports.put_off_scheduled(self.now, report, self.config.events);
             }
-            Report::Evict(eviction) => self.evictions.put_off(self.now, &eviction.uid),
         }
     }
 

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::properties::{History, Step};
 use crate::record::Record;
-use crate::{Engine, Event, Eviction, EvictionStep, Report, Unschedulable};
+use crate::{Engine, Event, Eviction, EvictionStep, Unschedulable};
 
 /// Steps that were handed out and have not ended, and victims that are leaving.
 #[derive(Default)]
@@ -48,10 +48,7 @@ impl History {
                 2 if step == EvictionStep::Delete => {
                     self.world.handle(Event::EvictionDelayed { victim });
                 }
-                3 => {
-                    let report = Report::Evict(eviction);
-                    self.world.handle(Event::ReportPutOff(Box::new(report)));
-                }
+                3 => self.world.handle(Event::EvictionPutOff { victim }),
                 _ => {
                     if step == EvictionStep::Delete {
                         self.evictions.leaving.push(victim.clone());

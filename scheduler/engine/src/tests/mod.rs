@@ -30,8 +30,8 @@ use model::{Instant, ObjectKey, ObjectKind, Pod, PodUid};
 
 use crate::testkit::{CorridorBuilder, NodeBuilder, key};
 use crate::{
-    Bind, BindRefusal, BindRefusalCause, Engine, EngineConfig, Event, Poll, Report, WatchedKind,
-    Work,
+    Action, Bind, BindRefusal, BindRefusalCause, Engine, EngineConfig, Event, Poll, Report,
+    WatchedKind, Work,
 };
 
 /// As a journal has it.
@@ -84,6 +84,14 @@ impl World {
             assert_eq!(json(&twin.poll(self.now, work)), json(&poll));
         }
         poll
+    }
+
+    pub fn poll_action(&mut self) -> Option<Action> {
+        let action = self.engine.poll_action();
+        if let Some(twin) = &mut self.twin {
+            assert_eq!(json(&twin.poll_action()), json(&action));
+        }
+        action
     }
 
     pub fn poll_report(&mut self) -> Option<Report> {

@@ -8,7 +8,7 @@ use super::World;
 use super::preemption::bound;
 use crate::nomination::VICTIMS_LATE_MAX;
 use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder, key};
-use crate::{BindRefusal, BindRefusalCause, Event, Eviction, EvictionStep, Report};
+use crate::{BindRefusal, BindRefusalCause, Event, Eviction, EvictionStep};
 
 /// One Node of 4 CPUs, full of two Pods of priority 1, and a corridor of 100 Gbps that is free.
 fn full() -> World {
@@ -309,7 +309,7 @@ fn a_step_that_is_put_off_comes_again_and_counts_as_no_try() {
     world.step_done(first);
     let deletion = world.one_eviction();
     for _ in 0..5 {
-        world.handle(Event::ReportPutOff(Box::new(Report::Evict(deletion.clone()))));
+        world.handle(Event::EvictionPutOff { victim: deletion.uid.clone() });
         assert!(world.steps().0.is_empty(), "not at once");
         world.pass(Duration::from_secs(1));
         world.decide();

@@ -8,7 +8,7 @@ use model::{
 
 use super::World;
 use crate::testkit::{NodeBuilder, PodBuilder, key};
-use crate::{Event, Eviction, EvictionStep, Report};
+use crate::{Action, Event, Eviction, EvictionStep, Report};
 
 pub(super) fn bound(name: &str, node: &str, priority: i32) -> PodBuilder {
     let assignment = Assignment::Bound { node: node.into(), grant: None };
@@ -32,9 +32,11 @@ impl World {
     /// Evictions, and what the condition of a waiting Pod says of its nomination.
     pub(super) fn steps(&mut self) -> (Vec<Eviction>, Vec<(ObjectKey, Option<String>)>) {
         let (mut evictions, mut nominations) = (Vec::new(), Vec::new());
+        while let Some(Action::Evict(eviction)) = self.engine.poll_action() {
+            evictions.push(eviction);
+        }
         while let Some(report) = self.engine.poll_report() {
             match report {
-                Report::Evict(eviction) => evictions.push(eviction),
                 Report::Unschedulable(it) => {
                     self.handle(Event::ReportWritten(it.uid));
                     nominations.push((it.pod, it.nominated_node.map(|node| node.to_string())));

@@ -11,7 +11,7 @@ use super::evictions::Evictions;
 use super::{World, refused};
 use crate::record::Stage;
 use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder, bundle, corridor, key};
-use crate::{Bind, Event, Report, Unschedulable};
+use crate::{Action, Bind, Event, Report, Unschedulable};
 
 #[derive(Clone, Debug)]
 pub(super) enum Step {
@@ -229,6 +229,9 @@ impl History {
     }
 
     pub(super) fn take_reports(&mut self) {
+        while let Some(Action::Evict(eviction)) = self.world.poll_action() {
+            self.evicts(eviction);
+        }
         while let Some(report) = self.world.poll_report() {
             match report {
                 Report::Unschedulable(it) => {
@@ -236,7 +239,6 @@ impl History {
                     assert!(!open, "{} is told that it waits while it is being bound", it.pod);
                     self.open_reports.push(it);
                 }
-                Report::Evict(eviction) => self.evicts(eviction),
                 Report::Used(_) | Report::Scheduled { .. } => {}
             }
         }

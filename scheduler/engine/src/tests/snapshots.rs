@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use super::properties::{History, step};
 use super::{World, json};
 use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder};
-use crate::{Engine, Event, EvictionStep, Report, Snapshot};
+use crate::{Action, Engine, Event, EvictionStep, Report, Snapshot};
 
 /// Written down and read again, as a journal does it.
 fn brought_back(engine: &Engine) -> Engine {
@@ -114,16 +114,16 @@ fn rich() -> World {
 
 /// All that is to be told; evictions are answered, and the victims go.
 fn tell_all(world: &mut World) {
+    while let Some(Action::Evict(eviction)) = world.poll_action() {
+        let (victim, step) = (eviction.uid.clone(), eviction.step);
+        world.handle(Event::EvictionStepDone { victim: victim.clone(), step });
+        if step == EvictionStep::Delete {
+            world.handle(Event::PodGone(victim));
+        }
+    }
     while let Some(report) = world.poll_report() {
         match report {
             Report::Unschedulable(it) => world.handle(Event::ReportWritten(it.uid)),
-            Report::Evict(eviction) => {
-                let (victim, step) = (eviction.uid.clone(), eviction.step);
-                world.handle(Event::EvictionStepDone { victim: victim.clone(), step });
-                if step == EvictionStep::Delete {
-                    world.handle(Event::PodGone(victim));
-                }
-            }
             Report::Used(_) | Report::Scheduled { .. } => {}
         }
     }

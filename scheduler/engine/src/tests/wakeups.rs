@@ -16,7 +16,7 @@ use super::World;
 use crate::queue::ParkKey;
 use crate::record::Stage;
 use crate::testkit::{NodeBuilder, PodBuilder};
-use crate::{Event, Report};
+use crate::{Action, Event, Report};
 
 /// What a Pod wants of others, and how much it takes.
 #[derive(Clone, Debug)]
@@ -266,13 +266,13 @@ impl History {
 
     /// Victims are let go, and each report is written.
     fn answer_reports(&mut self) {
+        while let Some(Action::Evict(eviction)) = self.world.poll_action() {
+            let (victim, step) = (eviction.uid, eviction.step);
+            self.world.handle(Event::EvictionStepDone { victim, step });
+        }
         while let Some(report) = self.world.poll_report() {
             match report {
                 Report::Unschedulable(it) => self.world.handle(Event::ReportWritten(it.uid)),
-                Report::Evict(eviction) => {
-                    let (victim, step) = (eviction.uid, eviction.step);
-                    self.world.handle(Event::EvictionStepDone { victim, step });
-                }
                 Report::Used(_) | Report::Scheduled { .. } => {}
             }
         }

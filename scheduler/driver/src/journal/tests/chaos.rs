@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use engine::{
-    Bind, BindRefusal, BindRefusalCause, Engine, EngineConfig, Event, EvictionStep, Poll, Report,
-    WatchedKind, Work,
+    Action, Bind, BindRefusal, BindRefusalCause, Engine, EngineConfig, Event, EvictionStep, Poll,
+    Report, WatchedKind, Work,
 };
 use model::{Instant, ObjectKind, Pod, PodUid};
 use serde_json::json;
@@ -153,19 +153,19 @@ impl Chaos {
     }
 
     fn tell(&mut self) {
+        while let Some(Action::Evict(eviction)) = self.engine.poll_action() {
+            let (victim, step) = (eviction.uid, eviction.step);
+            self.handle(Event::EvictionStepDone { victim: victim.clone(), step });
+            if step == EvictionStep::Delete {
+                self.handle(Event::PodGone(victim));
+            }
+        }
         while let Some(report) = self.engine.poll_report() {
             match report {
                 Report::Unschedulable(it) if self.below(4) == 0 => {
                     self.handle(Event::ReportLost(it.uid));
                 }
                 Report::Unschedulable(it) => self.handle(Event::ReportWritten(it.uid)),
-                Report::Evict(eviction) => {
-                    let (victim, step) = (eviction.uid, eviction.step);
-                    self.handle(Event::EvictionStepDone { victim: victim.clone(), step });
-                    if step == EvictionStep::Delete {
-                        self.handle(Event::PodGone(victim));
-                    }
-                }
                 Report::Used(_) | Report::Scheduled { .. } => {}
             }
         }
