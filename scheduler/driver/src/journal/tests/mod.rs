@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 
 use self::chaos::{Chaos, SECRET};
 use super::keeper::Settings;
+use super::lines::FORMAT;
 use super::{Recorded, ReplayError, Replayed, replay};
 
 fn unpacked(journal: &[u8]) -> String {
@@ -110,7 +111,7 @@ fn what_is_no_whole_journal_is_refused_with_the_reason() {
         (why(b"apiVersion: v1\n"), "is not a journal"),
         (why(b""), "is not a journal"),
         (why(b"{}"), "is not a journal"),
-        (why(text.replacen("\"journal\":2", "\"journal\":9", 1).as_bytes()), "format 9"),
+        (why(text.replacen(&format!("\"journal\":{FORMAT}"), "\"journal\":9", 1).as_bytes()), "format 9"),
         (why(text.replacen("\"version\":\"", "\"version\":\"9", 1).as_bytes()), "use 9"),
         (why(text.replacen("\"call\"", "\"cal\"", 1).as_bytes()), "line 3 makes no sense"),
     ];
