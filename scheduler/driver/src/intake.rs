@@ -1,6 +1,6 @@
 //! Translates the inputs of the loop into the engine's events.
 
-use engine::{Bind, BindRefusal, BindRefusalCause, Event, WatchedKind};
+use engine::{Bind, BindRefusal, BindRefusalCause, Event, Watched, WatchedKind};
 use model::PodUid;
 use tracing::{info, warn};
 
@@ -111,7 +111,7 @@ impl Driver {
         let mut pod = self.watched.pod(wire)?;
         self.trackers.of(WatchedKind::Pods).lend_names(&mut pod);
         if is_new {
-            self.handle(Event::PodSeen(pod.clone()));
+            self.handle(Event::seen(pod.clone()));
         }
         Some(pod)
     }
@@ -174,7 +174,7 @@ impl Driver {
                 self.handle_some(replaced);
                 if is_new {
                     let mut seen = wire.seen(&mut self.watched);
-                    if let Some(Event::PodSeen(pod)) = &mut seen {
+                    if let Some(Event::Seen(Watched::Pod(pod))) = &mut seen {
                         self.trackers.of(K::KIND).lend_names(pod);
                     }
                     self.handle_some(seen);

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{Event, WatchedKind};
+use engine::{Event, Watched, WatchedId, WatchedKind};
 use kube::Resource;
-use model::{Assignment, NodeName, ObjectKind, ObjectRef, ObjectUid, Owner, OwnerKind};
+use model::{Assignment, NodeName, ObjectKind, ObjectRef, ObjectUid, Owner, OwnerKind, PodUid};
 use own_writes::OwnWrites;
 use tokio::time::Instant as Moment;
 
@@ -132,14 +132,14 @@ impl WatchedResource for WirePod {
     const KIND: WatchedKind = WatchedKind::Pods;
 
     fn seen(self, watched: &mut WatchState) -> Option<Event> {
-        let gone = || self.metadata.uid.as_deref().map(|uid| Event::PodGone(uid.into()));
-        watched.pod(&self).map(Event::PodSeen).or_else(gone)
+        let gone = || self.metadata.uid.as_deref().map(|uid| Event::gone(PodUid::from(uid)));
+        watched.pod(&self).map(Event::seen).or_else(gone)
     }
 
     fn gone((_, version): Gone, watched: &mut WatchState) -> Option<Event> {
-        let uid = version.uid.into();
+        let uid = PodUid::from(version.uid);
         watched.guard.pods.gone(&uid);
-        Some(Event::PodGone(uid))
+        Some(Event::gone(uid))
     }
 
     fn replaced(gone: Gone, watched: &mut WatchState) -> Option<Event> {
@@ -157,11 +157,11 @@ impl WatchedResource for WireNode {
     const KIND: WatchedKind = WatchedKind::Nodes;
 
     fn seen(self, watched: &mut WatchState) -> Option<Event> {
-        Some(Event::NodeSeen(watched.shared.node(translate::node(&self))))
+        Some(Event::seen(watched.shared.node(translate::node(&self))))
     }
 
     fn gone((key, _): Gone, _: &mut WatchState) -> Option<Event> {
-        Some(Event::NodeGone(NodeName::new(&key.name)))
+        Some(Event::gone(NodeName::new(&key.name)))
     }
 }
 
@@ -191,12 +191,12 @@ macro_rules! watched_object {
                     watched.overwritten.push(object);
                 }
                 let seen = translate::Moment { wall_clock: wall_clock(), engine: watched.now };
-                Some(Event::ObjectSeen($translate(self, &watched.own_writes, seen)))
+                Some(Event::seen($translate(self, &watched.own_writes, seen)))
             }
 
             fn gone(gone: Gone, watched: &mut WatchState) -> Option<Event> {
                 watched.forget(&gone);
-                Some(Event::ObjectGone(ObjectRef { kind: $kind, key: gone.0 }))
+                Some(Event::gone(ObjectRef { kind: $kind, key: gone.0 }))
             }
 
             fn replaced(gone: Gone, watched: &mut WatchState) -> Option<Event> {
@@ -216,11 +216,11 @@ impl WatchedResource for WirePolicy {
 
     fn seen(self, _: &mut WatchState) -> Option<Event> {
         let allowed_tenants = translate::allowed_tenants(&self);
-        Some(Event::PolicySeen { policy: key(&self.metadata), allowed_tenants })
+        Some(Event::Seen(Watched::Policy { policy: key(&self.metadata), allowed_tenants }))
     }
 
     fn gone((key, _): Gone, _: &mut WatchState) -> Option<Event> {
-        Some(Event::PolicyGone(key))
+        Some(Event::Gone(WatchedId::Policy(key)))
     }
 }
 
@@ -229,11 +229,11 @@ impl WatchedResource for WireNamespace {
 
     fn seen(self, _: &mut WatchState) -> Option<Event> {
         let labels = translate::labels(&self.metadata.labels.clone().unwrap_or_default());
-        Some(Event::NamespaceSeen { name: key(&self.metadata).name, labels })
+        Some(Event::Seen(Watched::Namespace { name: key(&self.metadata).name, labels }))
     }
 
     fn gone((key, _): Gone, _: &mut WatchState) -> Option<Event> {
-        Some(Event::NamespaceGone(key.name))
+        Some(Event::Gone(WatchedId::Namespace(key.name)))
     }
 }
 
@@ -245,16 +245,16 @@ impl WatchedResource for WireLease {
         let kind = backend.objects();
         let Some(renewed) = self.spec.renew_time.map(|renewed| renewed.0) else {
             watched.renewals.gone(backend);
-            return kind.map(Event::BackendGone);
+            return kind.map(|kind| Event::Gone(WatchedId::Backend(kind)));
         };
         let age = watched.renewals.sees(backend, renewed, age(renewed), Moment::now())?;
-        kind.map(|kind| Event::BackendSeen { kind, age })
+        kind.map(|kind| Event::Seen(Watched::Backend { kind, age }))
     }
 
     fn gone((key, _): Gone, watched: &mut WatchState) -> Option<Event> {
         let backend = Backend::of_lease(&key.name)?;
         watched.renewals.gone(backend);
-        backend.objects().map(Event::BackendGone)
+        backend.objects().map(|kind| Event::Gone(WatchedId::Backend(kind)))
     }
 }
 
@@ -262,11 +262,11 @@ impl WatchedResource for WireBudget {
     const KIND: WatchedKind = WatchedKind::Budgets;
 
     fn seen(self, _: &mut WatchState) -> Option<Event> {
-        Some(Event::BudgetSeen(translate::budget(&self)))
+        Some(Event::seen(translate::budget(&self)))
     }
 
     fn gone((key, _): Gone, _: &mut WatchState) -> Option<Event> {
-        Some(Event::BudgetGone(key))
+        Some(Event::Gone(WatchedId::Budget(key)))
     }
 }
 
@@ -278,7 +278,7 @@ impl WatchedResource for WireService {
     }
 
     fn gone((key, _): Gone, _: &mut WatchState) -> Option<Event> {
-        Some(Event::ServiceGone(key))
+        Some(Event::Gone(WatchedId::Service(key)))
     }
 }
 
@@ -293,7 +293,7 @@ macro_rules! followed_owner {
 
             fn gone((key, _): Gone, _: &mut WatchState) -> Option<Event> {
                 let owner = Owner { kind: $kind, name: key.name };
-                Some(Event::OwnerGone { namespace: key.namespace, owner })
+                Some(Event::Gone(WatchedId::Owner { namespace: key.namespace, owner }))
             }
         }
     };
@@ -314,11 +314,11 @@ impl WatchedResource for WireDeviceClass {
 
     fn seen(self, _: &mut WatchState) -> Option<Event> {
         let resource = self.spec.extended_resource_name.map(Arc::from);
-        Some(Event::DeviceClassSeen { class: key(&self.metadata).name, resource })
+        Some(Event::Seen(Watched::DeviceClass { class: key(&self.metadata).name, resource }))
     }
 
     fn gone((key, _): Gone, _: &mut WatchState) -> Option<Event> {
-        Some(Event::DeviceClassGone(key.name))
+        Some(Event::Gone(WatchedId::DeviceClass(key.name)))
     }
 }
 
@@ -342,10 +342,16 @@ mod tests {
             "spec": {"schedulerName": "other", "containers": [{}]},
             "status": {"nominatedNodeName": "n1"},
         });
-        assert!(matches!(seen::<WirePod>(watched, pod.clone()), Some(Event::PodSeen(_))));
+        assert!(matches!(
+            seen::<WirePod>(watched, pod.clone()),
+            Some(Event::Seen(Watched::Pod(_)))
+        ));
         pod["status"] = json!({});
         let told = seen::<WirePod>(watched, pod);
-        assert!(matches!(&told, Some(Event::PodGone(uid)) if uid.as_str() == "u"), "{told:?}");
+        assert!(
+            matches!(&told, Some(Event::Gone(WatchedId::Pod(uid))) if uid.as_str() == "u"),
+            "{told:?}"
+        );
     }
 
     #[test]
@@ -355,11 +361,14 @@ mod tests {
         let time = json!("2026-01-01T00:00:00.000000Z");
         let corrd = lease(crds::backend_lease::CORRD, time.clone());
         let first = seen::<WireLease>(watched, corrd.clone());
-        assert!(matches!(first, Some(Event::BackendSeen { kind: ObjectKind::Corridor, .. })));
+        assert!(matches!(
+            first,
+            Some(Event::Seen(Watched::Backend { kind: ObjectKind::Corridor, .. }))
+        ));
         assert!(seen::<WireLease>(watched, corrd).is_none());
         assert!(seen::<WireLease>(watched, lease("any", time)).is_none());
         let lost = seen::<WireLease>(watched, lease(crds::backend_lease::CORRD, Value::Null));
-        assert!(matches!(lost, Some(Event::BackendGone(ObjectKind::Corridor))));
+        assert!(matches!(lost, Some(Event::Gone(WatchedId::Backend(ObjectKind::Corridor)))));
     }
 
     #[test]
@@ -382,6 +391,9 @@ mod tests {
         let meta: WireCorridor = serde_json::from_value(corridor("2026-01-01T00:00:00Z")).unwrap();
         tracker.seen(&meta.metadata);
         let told = WireCorridor::gone(tracker.gone(&meta.metadata).unwrap(), watched);
-        assert!(matches!(told, Some(Event::ObjectGone(_))) && watched.use_conditions.is_empty());
+        assert!(
+            matches!(told, Some(Event::Gone(WatchedId::Object(_))))
+                && watched.use_conditions.is_empty()
+        );
     }
 }

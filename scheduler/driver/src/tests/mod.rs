@@ -5,7 +5,7 @@ mod explain;
 
 use std::time::Duration;
 
-use engine::{Engine, EngineConfig, Event, Poll, Report, WatchedKind, Work};
+use engine::{Engine, EngineConfig, Event, Poll, Report, Watched, WatchedKind, Work};
 use model::{Instant, ObjectKind};
 use serde_json::Value;
 
@@ -38,12 +38,12 @@ impl World {
 
     fn backends_speak(&mut self) {
         for kind in ObjectKind::ALL {
-            self.handle(Event::BackendSeen { kind, age: Duration::ZERO });
+            self.handle(Event::Seen(Watched::Backend { kind, age: Duration::ZERO }));
         }
     }
 
     fn node(&mut self, object: &Value) -> serde_json::Result<()> {
-        self.handle(Event::NodeSeen(translate::node(&serde_json::from_value(object.clone())?)));
+        self.handle(Event::seen(translate::node(&serde_json::from_value(object.clone())?)));
         Ok(())
     }
 
@@ -51,7 +51,7 @@ impl World {
         if let Some(pod) =
             translate::pod(&serde_json::from_value(object.clone())?, &ProfileNames::default())
         {
-            self.handle(Event::PodSeen(pod));
+            self.handle(Event::seen(pod));
         }
         Ok(())
     }
@@ -59,14 +59,14 @@ impl World {
     fn corridor(&mut self, object: &Value) -> serde_json::Result<()> {
         let object = serde_json::from_value(object.clone())?;
         let corridor = translate::corridor(object, &own_writes::OwnWrites::default(), now());
-        self.handle(Event::ObjectSeen(corridor));
+        self.handle(Event::seen(corridor));
         Ok(())
     }
 
     fn bundle(&mut self, object: &Value) -> serde_json::Result<()> {
         let object = serde_json::from_value(object.clone())?;
         let bundle = translate::bundle(object, &own_writes::OwnWrites::default(), now());
-        self.handle(Event::ObjectSeen(bundle));
+        self.handle(Event::seen(bundle));
         Ok(())
     }
 

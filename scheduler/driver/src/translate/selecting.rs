@@ -1,6 +1,6 @@
 //! Objects that select Pods: budgets, Services, and the controllers that own Pods.
 
-use engine::Event;
+use engine::{Event, Watched, WatchedId};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use model::{LabelSelector, Owner, OwnerKind, PodDisruptionBudget};
 
@@ -24,9 +24,9 @@ pub(crate) fn budget(wire: &WireBudget) -> PodDisruptionBudget {
 pub(crate) fn service(wire: &WireService) -> Event {
     let service = key(&wire.metadata);
     if wire.spec.selector.is_empty() {
-        return Event::ServiceGone(service);
+        return Event::Gone(WatchedId::Service(service));
     }
-    Event::ServiceSeen { service, selector: labels(&wire.spec.selector) }
+    Event::Seen(Watched::Service { service, selector: labels(&wire.spec.selector) })
 }
 
 pub(crate) fn replication_controller(wire: &WireReplicationController) -> Event {
@@ -46,7 +46,11 @@ pub(crate) fn stateful_set(wire: &WireStatefulSet) -> Event {
 
 fn owner_seen(metadata: &ObjectMeta, kind: OwnerKind, selector: LabelSelector) -> Event {
     let key = key(metadata);
-    Event::OwnerSeen { namespace: key.namespace, owner: Owner { kind, name: key.name }, selector }
+    Event::Seen(Watched::Owner {
+        namespace: key.namespace,
+        owner: Owner { kind, name: key.name },
+        selector,
+    })
 }
 
 #[cfg(test)]
@@ -91,11 +95,11 @@ mod tests {
     fn a_service_that_has_lost_its_selector_is_gone() {
         let seen = service(&read(&json!({"spec": {"selector": {"app": "x"}}})));
         assert!(
-            matches!(&seen, Event::ServiceSeen { selector, .. } if *selector == app("x")),
+            matches!(&seen, Event::Seen(Watched::Service { selector, .. }) if *selector == app("x")),
             "{seen:?}"
         );
         for none in [json!({"spec": {}}), json!({"spec": {"selector": {}}}), json!({})] {
-            assert!(matches!(service(&read(&none)), Event::ServiceGone(_)));
+            assert!(matches!(service(&read(&none)), Event::Gone(WatchedId::Service(_))));
         }
     }
 
@@ -109,7 +113,7 @@ mod tests {
             (stateful_set(&read(&by_selector)), OwnerKind::StatefulSet),
         ];
         for (event, kind) in events {
-            let Event::OwnerSeen { namespace, owner, selector } = event else {
+            let Event::Seen(Watched::Owner { namespace, owner, selector }) = event else {
                 panic!("{event:?}")
             };
             assert_eq!((&*namespace, &*owner.name, owner.kind), ("a", "x", kind));
@@ -120,7 +124,7 @@ mod tests {
     #[test]
     fn an_owner_without_selector_means_nothing_and_a_bad_one_says_why() {
         let selector = |json: Value| match replica_set(&read(&json!({"spec": json}))) {
-            Event::OwnerSeen { selector, .. } => selector,
+            Event::Seen(Watched::Owner { selector, .. }) => selector,
             other => panic!("{other:?}"),
         };
         assert_eq!(selector(json!({})), LabelSelector::Nothing);
