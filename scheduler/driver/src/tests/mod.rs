@@ -9,6 +9,9 @@ use engine::{Engine, EngineConfig, Event, Poll, Report, Watched, WatchedKind, Wo
 use model::{Instant, ObjectKind};
 use serde_json::Value;
 
+use crate::kinds::corridor::WireCorridor;
+use crate::kinds::memory_bundle::WireBundle;
+use crate::kinds::{WatchState, WatchedResource};
 use crate::profile_names::ProfileNames;
 use crate::translate;
 
@@ -57,16 +60,18 @@ impl World {
     }
 
     fn corridor(&mut self, object: &Value) -> serde_json::Result<()> {
-        let object = serde_json::from_value(object.clone())?;
-        let corridor = translate::corridor(object, &own_writes::OwnWrites::default(), now());
-        self.handle(Event::seen(corridor));
-        Ok(())
+        self.see::<WireCorridor>(object)
     }
 
     fn bundle(&mut self, object: &Value) -> serde_json::Result<()> {
-        let object = serde_json::from_value(object.clone())?;
-        let bundle = translate::bundle(object, &own_writes::OwnWrites::default(), now());
-        self.handle(Event::seen(bundle));
+        self.see::<WireBundle>(object)
+    }
+
+    fn see<K: WatchedResource>(&mut self, object: &Value) -> serde_json::Result<()> {
+        let wire: K = serde_json::from_value(object.clone())?;
+        if let Some(event) = wire.seen(&mut WatchState::default()) {
+            self.handle(event);
+        }
         Ok(())
     }
 
@@ -89,8 +94,4 @@ impl World {
             }
         }
     }
-}
-
-fn now() -> translate::Moment {
-    translate::Moment { wall_clock: crate::clock::wall_clock(), engine: Instant::START }
 }

@@ -12,6 +12,8 @@ use tokio::sync::oneshot;
 
 use crate::journal::Recorded;
 use crate::journal::keeper::Settings;
+use crate::kinds::corridor::WireCorridor;
+use crate::kinds::{WatchState, seen};
 use crate::profile_names::ProfileNames;
 use crate::translate;
 
@@ -75,12 +77,8 @@ impl Chaos {
             "spec": { "lanes": 4, "lambdaNm": [1550], "minGbps": 100 },
             "status": { "phase": phase, "achievableGbps": achievable, "corridorId": "cor-1" },
         });
-        let own_writes = own_writes::OwnWrites::default();
-        let seen =
-            translate::Moment { wall_clock: crate::clock::wall_clock(), engine: Instant::START };
-        let corridor =
-            translate::corridor(serde_json::from_value(object).unwrap(), &own_writes, seen);
-        self.handle(Event::seen(corridor));
+        let event = seen::<WireCorridor>(&mut WatchState::default(), object);
+        self.handle(event.unwrap());
     }
 
     pub fn pod(&mut self, number: u64) -> Pod {
