@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use e2e::{Error, Result, SCHEDULER_NAME};
 use engine::{
-    Action, Bind, Engine, EngineConfig, Event, EvictionStep, Poll, Report, WatchedKind, Work,
+    Action, Bind, Engine, EngineConfig, Event, EvictionStep, Poll, Report, Watched, WatchedKind,
+    Work,
 };
 use model::{
     Amount, Assignment, Instant, Labels, ObjectKind, Phase, Pod, PodSpec, PodUid, Reservable,
@@ -79,10 +80,11 @@ impl Arena {
             to_come: to_come.into_iter().map(&mut pod).collect::<Result<_>>()?,
             corridors: corridors.filter_map(translate::corridor).collect(),
         };
-        let namespace = Event::NamespaceSeen { name: NAMESPACE.into(), labels: Labels::new() };
+        let namespace =
+            Event::Seen(Watched::Namespace { name: NAMESPACE.into(), labels: Labels::new() });
         arena.tell(namespace);
         for node in workload.all_nodes() {
-            arena.tell(Event::NodeSeen(translate::node(node)?));
+            arena.tell(Event::seen(translate::node(node)?));
         }
         let waiting = workload.all_waiting(SCHEDULER_NAME);
         for object in workload.all_existing().into_iter().chain(waiting) {
@@ -181,16 +183,19 @@ impl Arena {
         let corridor = corridor.ok_or_else(|| Error::Violated("there is no Corridor".into()))?;
         let mut fallen = corridor.clone();
         (fallen.phase, fallen.measured) = (Phase::Degraded, Amount::ZERO);
-        self.tell(Event::ObjectSeen(fallen));
+        self.tell(Event::seen(fallen));
         if let Some(holder) = self.holder.take() {
-            self.tell(Event::PodGone(holder));
+            self.tell(Event::gone(holder));
         }
         while self.engine.poll(self.now, WORK) == Poll::Yield {}
         self.act_on_reports();
         self.now = self.now + TICK;
-        self.tell(Event::BackendSeen { kind: ObjectKind::Corridor, age: Duration::ZERO });
+        self.tell(Event::Seen(Watched::Backend {
+            kind: ObjectKind::Corridor,
+            age: Duration::ZERO,
+        }));
         let began = std::time::Instant::now();
-        self.tell(Event::ObjectSeen(corridor));
+        self.tell(Event::seen(corridor));
         for _ in 0..IDLE_TICKS_MAX {
             if let Poll::Bind(bind) = self.engine.poll(self.now, WORK) {
                 let took = began.elapsed();
@@ -213,7 +218,7 @@ impl Arena {
         if let Some(mut pod) = self.pods.remove(&bind.uid) {
             let (node, grant) = (bind.node.clone(), bind.grant.clone());
             pod.assignment = Assignment::Bound { node, grant: grant.map(Box::new) };
-            self.tell(Event::PodSeen(pod));
+            self.tell(Event::seen(pod));
         }
     }
 
@@ -225,7 +230,7 @@ impl Arena {
             let (victim, step) = (eviction.uid, eviction.step);
             self.tell(Event::EvictionStepDone { victim: victim.clone(), step });
             if step == EvictionStep::Delete {
-                self.tell(Event::PodGone(victim));
+                self.tell(Event::gone(victim));
             }
         }
         while let Some(report) = self.engine.poll_report() {
@@ -241,10 +246,10 @@ impl Arena {
     /// The daemons' Leases are renewed, and every Corridor is Ready.
     fn refresh_corridors(&mut self) {
         for kind in ObjectKind::ALL {
-            self.tell(Event::BackendSeen { kind, age: Duration::ZERO });
+            self.tell(Event::Seen(Watched::Backend { kind, age: Duration::ZERO }));
         }
         for corridor in self.corridors.clone() {
-            self.tell(Event::ObjectSeen(corridor));
+            self.tell(Event::seen(corridor));
         }
     }
 
@@ -252,7 +257,7 @@ impl Arena {
         if pod.assignment == Assignment::Waiting {
             self.pods.insert(pod.uid.clone(), pod.clone());
         }
-        self.tell(Event::PodSeen(pod));
+        self.tell(Event::seen(pod));
     }
 
     fn tell(&mut self, event: Event) {

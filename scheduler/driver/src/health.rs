@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use engine::WatchedKind;
-use model::OwnerKind;
 use parking_lot::RwLock;
 
+use crate::kinds::NAMES;
 use crate::pulse::{Pulse, Stuck};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,8 @@ pub enum KindState {
 /// Read by HTTP handlers, written by the driver.
 #[derive(Debug)]
 pub struct Health {
-    kinds: RwLock<BTreeMap<WatchedKind, KindState>>,
+    /// With their names.
+    kinds: RwLock<BTreeMap<WatchedKind, (&'static str, KindState)>>,
     /// Why the process cannot go on.
     failure: RwLock<Option<String>>,
     pub(crate) pulse: Pulse,
@@ -28,14 +29,20 @@ pub struct Health {
 
 impl Default for Health {
     fn default() -> Self {
-        let kinds = WatchedKind::ALL.into_iter().map(|kind| (kind, KindState::Syncing)).collect();
-        Self { kinds: RwLock::new(kinds), failure: RwLock::default(), pulse: Pulse::default() }
+        let kinds = NAMES.map(|(kind, name)| (kind, (name, KindState::Syncing)));
+        Self {
+            kinds: RwLock::new(kinds.into()),
+            failure: RwLock::default(),
+            pulse: Pulse::default(),
+        }
     }
 }
 
 impl Health {
     pub(crate) fn set(&self, kind: WatchedKind, state: KindState) {
-        self.kinds.write().insert(kind, state);
+        if let Some(known) = self.kinds.write().get_mut(&kind) {
+            known.1 = state;
+        }
     }
 
     /// Ready when a thread of the driver is stuck. To be awaited on none of them.
@@ -53,14 +60,13 @@ impl Health {
     }
 
     pub fn is_ready(&self) -> bool {
-        !self.kinds.read().values().any(|state| *state == KindState::Syncing)
+        !self.kinds.read().values().any(|(_, state)| *state == KindState::Syncing)
     }
 
     /// One line per kind, as `/readyz` of Kubernetes components has it.
     pub fn report(&self) -> String {
         let mut text = String::new();
-        for (kind, state) in self.kinds.read().iter() {
-            let name = name(*kind);
+        for (name, state) in self.kinds.read().values() {
             let _ = match state {
                 KindState::Synced => writeln!(text, "[+] {name} synced"),
                 KindState::Syncing => writeln!(text, "[-] {name} not synced yet"),
@@ -68,24 +74,6 @@ impl Health {
             };
         }
         text
-    }
-}
-
-/// As users know the resource.
-pub(crate) fn name(kind: WatchedKind) -> &'static str {
-    match kind {
-        WatchedKind::Nodes => "nodes",
-        WatchedKind::Pods => "pods",
-        WatchedKind::Objects(kind) => kind.crd(),
-        WatchedKind::Policies => "attestationpolicies.corridoros.io",
-        WatchedKind::Namespaces => "namespaces",
-        WatchedKind::Backends => "leases.coordination.k8s.io",
-        WatchedKind::Budgets => "poddisruptionbudgets.policy",
-        WatchedKind::Services => "services",
-        WatchedKind::Owners(OwnerKind::ReplicationController) => "replicationcontrollers",
-        WatchedKind::Owners(OwnerKind::ReplicaSet) => "replicasets.apps",
-        WatchedKind::Owners(OwnerKind::StatefulSet) => "statefulsets.apps",
-        WatchedKind::DeviceClasses => "deviceclasses.resource.k8s.io",
     }
 }
 

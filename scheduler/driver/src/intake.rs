@@ -1,24 +1,25 @@
 //! Translates the inputs of the loop into the engine's events.
 
-use engine::{Bind, BindRefusal, BindRefusalCause, Event, WatchedKind};
+use engine::{Bind, BindRefusal, BindRefusalCause, Event, Watched, WatchedKind};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use model::PodUid;
 use tracing::{info, warn};
 
 use crate::act::{BindReport, EvictReport};
 use crate::binding::{Outcome, Refused};
 use crate::health::KindState;
+use crate::kinds::WatchedResource;
 use crate::metrics::Took;
 use crate::run::{Driver, Input};
 use crate::translate;
-use crate::watch::{AnyWatchEvent, Unreadable, WatchEvent};
-use crate::watched_resources::WatchedResource;
+use crate::watch::{Unreadable, WatchEvent};
 use crate::wire::WirePod;
 
 impl Driver {
     pub(crate) fn take(&mut self, input: Input) {
         self.watched.now = self.clock.now();
         match input {
-            Input::Watch(event) => self.take_watch_event(event),
+            Input::Watch(event) => event.hand_to(self),
             Input::BindUnclear(uid) => {
                 self.slots.unclear_bind(&uid);
                 self.handle(Event::BindUnclear(uid));
@@ -111,39 +112,13 @@ impl Driver {
         let mut pod = self.watched.pod(wire)?;
         self.trackers.of(WatchedKind::Pods).lend_names(&mut pod);
         if is_new {
-            self.handle(Event::PodSeen(pod.clone()));
+            self.handle(Event::seen(pod.clone()));
         }
         Some(pod)
     }
 
-    fn take_watch_event(&mut self, event: AnyWatchEvent) {
-        match event {
-            AnyWatchEvent::Pod(event) => {
-                if let Some(shadow) = &mut self.shadow {
-                    shadow.follow(&self.engine, &event);
-                }
-                if let WatchEvent::Seen(pod) = &event {
-                    self.note_kubelet_rejection(pod);
-                }
-                self.take_event_of(completed_as_gone(event));
-            }
-            AnyWatchEvent::Node(event) => self.take_event_of(event),
-            AnyWatchEvent::Corridor(event) => self.take_event_of(event),
-            AnyWatchEvent::Bundle(event) => self.take_event_of(event),
-            AnyWatchEvent::Policy(event) => self.take_event_of(event),
-            AnyWatchEvent::Namespace(event) => self.take_event_of(event),
-            AnyWatchEvent::Lease(event) => self.take_event_of(event),
-            AnyWatchEvent::Budget(event) => self.take_event_of(event),
-            AnyWatchEvent::Service(event) => self.take_event_of(event),
-            AnyWatchEvent::ReplicationController(event) => self.take_event_of(event),
-            AnyWatchEvent::ReplicaSet(event) => self.take_event_of(event),
-            AnyWatchEvent::StatefulSet(event) => self.take_event_of(event),
-            AnyWatchEvent::DeviceClass(event) => self.take_event_of(event),
-        }
-    }
-
     /// To be called before the Pod is shown as ended: after that, the engine has forgotten its Node.
-    fn note_kubelet_rejection(&mut self, wire: &WirePod) {
+    pub(crate) fn note_kubelet_rejection(&mut self, wire: &WirePod) {
         let Some(rejection) = translate::kubelet_rejection(&wire.status) else { return };
         let uid = PodUid::new(wire.metadata.uid.as_deref().unwrap_or_default());
         if !self.engine.has_placed(&uid) {
@@ -164,34 +139,26 @@ impl Driver {
         }
     }
 
-    fn take_event_of<K: WatchedResource>(&mut self, event: WatchEvent<K>) {
+    pub(crate) fn take_event_of<K: WatchedResource>(&mut self, event: WatchEvent<K>) {
         match event {
             WatchEvent::ListBegins => self.trackers.of(K::KIND).begin_list(),
             WatchEvent::Seen(wire) => {
-                self.count(K::KIND);
+                self.metrics.watch_events.with_label_values(&[K::NAME]).inc();
                 let (is_new, replaced) = self.trackers.of(K::KIND).seen(wire.meta());
                 let replaced = replaced.and_then(|gone| K::replaced(gone, &mut self.watched));
                 self.handle_some(replaced);
                 if is_new {
                     let mut seen = wire.seen(&mut self.watched);
-                    if let Some(Event::PodSeen(pod)) = &mut seen {
+                    if let Some(Event::Seen(Watched::Pod(pod))) = &mut seen {
                         self.trackers.of(K::KIND).lend_names(pod);
                     }
                     self.handle_some(seen);
                     self.note_tampering();
                 }
             }
-            WatchEvent::Gone(wire) => {
-                let gone = self.trackers.of(K::KIND).gone(wire.meta());
-                let gone = gone.and_then(|gone| K::gone(gone, &mut self.watched));
-                self.handle_some(gone);
-            }
+            WatchEvent::Gone(wire) => self.take_gone::<K>(wire.meta()),
             WatchEvent::Unreadable(left) => self.take_unreadable::<K>(&left),
-            WatchEvent::UnreadableGone(left) => {
-                let gone = self.trackers.of(K::KIND).gone(&left.metadata);
-                let gone = gone.and_then(|gone| K::gone(gone, &mut self.watched));
-                self.handle_some(gone);
-            }
+            WatchEvent::UnreadableGone(left) => self.take_gone::<K>(&left.metadata),
             WatchEvent::ListEnds => {
                 self.end_list::<K>();
                 self.synced(K::KIND);
@@ -202,8 +169,16 @@ impl Driver {
                 self.end_list::<K>();
                 self.absent(K::KIND);
             }
-            WatchEvent::Absent | WatchEvent::Failed => self.count_failure(K::KIND),
+            WatchEvent::Absent | WatchEvent::Failed => {
+                self.metrics.watch_errors.with_label_values(&[K::NAME]).inc();
+            }
         }
+    }
+
+    fn take_gone<K: WatchedResource>(&mut self, metadata: &ObjectMeta) {
+        let gone = self.trackers.of(K::KIND).gone(metadata);
+        let gone = gone.and_then(|gone| K::gone(gone, &mut self.watched));
+        self.handle_some(gone);
     }
 
     /// What was not in the list is gone.
@@ -215,7 +190,7 @@ impl Driver {
     }
 
     fn take_unreadable<K: WatchedResource>(&mut self, left: &Unreadable) {
-        let resource = crate::health::name(K::KIND);
+        let resource = K::NAME;
         self.metrics.unreadable.with_label_values(&[resource]).inc();
         let was_known = self.trackers.of(K::KIND).unreadable(&left.metadata);
         // Each object once: a relist shows it again.
@@ -256,21 +231,5 @@ impl Driver {
     fn synced(&mut self, kind: WatchedKind) {
         self.health.set(kind, KindState::Synced);
         self.handle(Event::Synced(kind));
-    }
-
-    fn count(&self, kind: WatchedKind) {
-        self.metrics.watch_events.with_label_values(&[crate::health::name(kind)]).inc();
-    }
-
-    fn count_failure(&self, kind: WatchedKind) {
-        self.metrics.watch_errors.with_label_values(&[crate::health::name(kind)]).inc();
-    }
-}
-
-/// A Pod that has completed is as good as gone: it uses nothing, and is not kept until it is deleted.
-fn completed_as_gone(event: WatchEvent<WirePod>) -> WatchEvent<WirePod> {
-    match event {
-        WatchEvent::Seen(pod) if pod.is_completed() => WatchEvent::Gone(pod),
-        event => event,
     }
 }

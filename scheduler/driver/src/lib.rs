@@ -18,6 +18,7 @@ mod health;
 mod hypothetical_pod;
 mod intake;
 mod journal;
+mod kinds;
 mod metrics;
 mod phases;
 mod profile_names;
@@ -37,7 +38,6 @@ mod time_to_ready;
 mod tracker;
 mod translate;
 mod watch;
-mod watched_resources;
 mod wire;
 mod write;
 

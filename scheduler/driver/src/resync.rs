@@ -79,7 +79,7 @@ impl Driver {
             if self.trackers.of(WatchedKind::Pods).resynced(&wire.metadata)
                 && let Some(pod) = self.watched.pod(wire)
             {
-                self.handle(Event::PodSeen(pod));
+                self.handle(Event::seen(pod));
             }
         }
     }

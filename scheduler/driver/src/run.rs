@@ -23,6 +23,7 @@ use crate::election::Tenure;
 use crate::error::DriverError;
 use crate::health::Health;
 use crate::journal::{self, Journal, Recorded};
+use crate::kinds::{AnyWatchEvent, WatchState};
 use crate::metrics::{Metrics, Took};
 use crate::profile_names::ProfileNames;
 use crate::publish::{self, Publishing};
@@ -31,8 +32,7 @@ use crate::reply_coalescing::{ReplyCoalescing, ReplyRate};
 use crate::shadow::Shadow;
 use crate::slots::{Slots, WriteId};
 use crate::tracker::Trackers;
-use crate::watch::{self, AnyWatchEvent, Reading};
-use crate::watched_resources::WatchState;
+use crate::watch::{self, Reading};
 use crate::wire::WirePod;
 
 /// Watch events and outcomes on their way to the loop. A full channel slows the watches down; the API

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use model::{Instant, ObjectKind, ObjectUid};
 
 use crate::clock::age;
-use crate::watched_resources::WatchState;
+use crate::kinds::WatchState;
 
 /// An object that is not Ready by then is counted as late.
 const READY_WITHIN: Duration = Duration::from_mins(1);
@@ -89,8 +89,8 @@ impl WatchState {
 mod tests {
     use super::*;
     use crate::clock::wall_clock;
-    use crate::watched_resources::WatchedResource as _;
-    use crate::wire::WireCorridor;
+    use crate::kinds::corridor::WireCorridor;
+    use crate::kinds::seen;
     use serde_json::json;
 
     const START: Instant = Instant::from_start(Duration::from_secs(1_000));
@@ -98,10 +98,6 @@ mod tests {
     fn sees(time_to_ready: &mut TimeToReady, is_ready: bool, after: u64) -> Option<ReadySample> {
         let now = START + Duration::from_secs(after);
         time_to_ready.sees(ObjectKind::Corridor, &"u".into(), Some(wall_clock()), is_ready, now)
-    }
-
-    fn seen(watched: &mut WatchState, object: serde_json::Value) {
-        serde_json::from_value::<WireCorridor>(object).unwrap().seen(watched);
     }
 
     fn none_refused(_: &ObjectUid) -> bool {
@@ -171,12 +167,12 @@ mod tests {
             })
         };
         for uid in ["refused", "slow"] {
-            seen(watched, corridor(uid, "Pending"));
+            seen::<WireCorridor>(watched, corridor(uid, "Pending"));
         }
         watched.own_writes.record_refusal("refused");
         for uid in ["refused", "slow"] {
-            seen(watched, corridor(uid, "Failed"));
-            seen(watched, corridor(uid, "Ready"));
+            seen::<WireCorridor>(watched, corridor(uid, "Failed"));
+            seen::<WireCorridor>(watched, corridor(uid, "Ready"));
         }
         assert_eq!(
             watched.became_ready.len(),

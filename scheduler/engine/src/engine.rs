@@ -9,11 +9,12 @@ use rules::Cluster;
 
 use crate::decision::{Action, Poll, Report, Unschedulable, Work};
 use crate::device_classes::DeviceClasses;
-use crate::event::{Event, WatchedKind};
+use crate::event::Event;
 use crate::excluded_nodes::ExcludedNodes;
 use crate::ledger::Ledger;
 use crate::nomination::Nominations;
 use crate::objects::Objects;
+use crate::observe::WatchedKind;
 use crate::placing::{CacheLimit, Placing};
 use crate::preempt::{Evictions, ForeignNominations};
 use crate::profile::Profiles;

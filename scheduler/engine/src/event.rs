@@ -1,79 +1,26 @@
 //! Every input of the engine.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use model::{
-    ClusterNode, LabelSelector, Labels, NodeName, ObjectKey, ObjectKind, ObjectRef, Owner,
-    OwnerKind, Pod, PodDisruptionBudget, PodUid, Reservable,
-};
+use model::{NodeName, ObjectRef, PodUid};
 
 use crate::decision::Report;
 use crate::engine::EngineConfig;
+use crate::observe::{Watched, WatchedId, WatchedKind};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Event {
-    NodeSeen(ClusterNode),
-    NodeGone(NodeName),
-    PodSeen(Pod),
-    PodGone(PodUid),
+    /// A watched object was added or modified.
+    Seen(Watched),
+    /// It is gone, or does not concern the engine any more.
+    Gone(WatchedId),
     /// A Pod is on the Node, and what it uses there is not known.
-    PodUnreadable {
-        pod: PodUid,
-        node: NodeName,
-    },
+    PodUnreadable { pod: PodUid, node: NodeName },
     /// The kubelet has rejected a Pod that was bound here, for a reason that is the Node's. Comes before the event that
     /// shows the Pod's end.
-    KubeletRejected {
-        pod: PodUid,
-        why: Arc<str>,
-    },
-    ObjectSeen(Reservable),
-    ObjectGone(ObjectRef),
-    /// An AttestationPolicy, with the namespaces that it lets use its own namespace's objects.
-    PolicySeen {
-        policy: ObjectKey,
-        allowed_tenants: BTreeSet<Arc<str>>,
-    },
-    PolicyGone(ObjectKey),
-    NamespaceSeen {
-        name: Arc<str>,
-        labels: Labels,
-    },
-    NamespaceGone(Arc<str>),
-    BudgetSeen(PodDisruptionBudget),
-    BudgetGone(ObjectKey),
-    /// A Service that selects Pods. One that has no selector is no event, or is gone.
-    ServiceSeen {
-        service: ObjectKey,
-        selector: Labels,
-    },
-    ServiceGone(ObjectKey),
-    /// A controller whose Pods are spread by default.
-    OwnerSeen {
-        namespace: Arc<str>,
-        owner: Owner,
-        selector: LabelSelector,
-    },
-    OwnerGone {
-        namespace: Arc<str>,
-        owner: Owner,
-    },
-    /// A DeviceClass, with the extended resource that Pods may ask for to get one of its devices.
-    DeviceClassSeen {
-        class: Arc<str>,
-        resource: Option<Arc<str>>,
-    },
-    DeviceClassGone(Arc<str>),
-    /// The Lease of the daemon behind this kind was renewed `age` ago, as of this event.
-    BackendSeen {
-        kind: ObjectKind,
-        age: Duration,
-    },
-    BackendGone(ObjectKind),
+    KubeletRejected { pod: PodUid, why: Arc<str> },
     /// The first complete list of this kind has been handed over.
     Synced(WatchedKind),
     /// The kind is not installed in this cluster. Only Pods that refer to it wait for it.
@@ -85,10 +32,7 @@ pub enum Event {
     /// The API server bound the Pod as decided.
     BindDone(PodUid),
     /// It is certain that the Pod was not bound by us.
-    BindRefused {
-        pod: PodUid,
-        refusal: BindRefusal,
-    },
+    BindRefused { pod: PodUid, refusal: BindRefusal },
     /// No clear outcome yet. The reservation stays; the driver keeps checking.
     BindUnclear(PodUid),
     /// The report on an unschedulable Pod was written. The Pod as the write left it came before this.
@@ -100,37 +44,13 @@ pub enum Event {
     /// The report on an object's use could not be written.
     UseLost(ObjectRef),
     /// This step of an eviction is done. The first is answered when the victim may go.
-    EvictionStepDone {
-        victim: PodUid,
-        step: EvictionStep,
-    },
+    EvictionStepDone { victim: PodUid, step: EvictionStep },
     /// This step was not begun: evictions in the victim's namespace before it have no answer yet.
-    EvictionPutOff {
-        victim: PodUid,
-    },
+    EvictionPutOff { victim: PodUid },
     /// The victim was not deleted this time; whether it is tried again is asked anew.
-    EvictionDelayed {
-        victim: PodUid,
-    },
+    EvictionDelayed { victim: PodUid },
     /// It failed, and the victim is still there: the eviction is given up, and the preemptor is tried again.
-    EvictionFailed {
-        victim: PodUid,
-    },
-}
-
-/// A kind that is watched. All must have been listed once before anything is decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum WatchedKind {
-    Nodes,
-    Pods,
-    Objects(ObjectKind),
-    Policies,
-    Namespaces,
-    Backends,
-    Budgets,
-    Services,
-    Owners(OwnerKind),
-    DeviceClasses,
+    EvictionFailed { victim: PodUid },
 }
 
 /// A victim is announced first, so that its state can be saved before it is deleted.
@@ -142,24 +62,6 @@ pub enum EvictionStep {
     Delete,
     /// It may stay after all: the condition is withdrawn.
     Withdraw,
-}
-
-impl WatchedKind {
-    pub const ALL: [Self; 13] = [
-        Self::Nodes,
-        Self::Pods,
-        Self::Objects(ObjectKind::Corridor),
-        Self::Objects(ObjectKind::MemoryBundle),
-        Self::Policies,
-        Self::Namespaces,
-        Self::Backends,
-        Self::Budgets,
-        Self::Services,
-        Self::Owners(OwnerKind::ReplicationController),
-        Self::Owners(OwnerKind::ReplicaSet),
-        Self::Owners(OwnerKind::StatefulSet),
-        Self::DeviceClasses,
-    ];
 }
 
 /// Why a Binding did not happen. What has become of the Pod arrives as an event of its own.

@@ -4,7 +4,7 @@
 //! the same decisions, so a journal of events is a complete bug report.
 //!
 //! ```text
-//!                    PodSeen
+//!                   Seen(Pod)
 //!                       │
 //!                       ▼       schedule_one        ┌── Bind ──▶ Binding ──BindDone──▶ Bound
 //!   Backoff ──due──▶ Active ────────────────────────┤                │
@@ -72,11 +72,12 @@ pub use decision::{
 };
 pub use dominant::Dominant;
 pub use engine::{Engine, EngineConfig, Quota};
-pub use event::{BindRefusal, BindRefusalCause, Event, EvictionStep, WatchedKind};
+pub use event::{BindRefusal, BindRefusalCause, Event, EvictionStep};
 pub use explain::{
     Explanation, LinePosition, NodesExplained, PreemptionExplained, ReasonExplained,
 };
 pub use objects::BACKEND_FRESH_FOR;
+pub use observe::{Watched, WatchedId, WatchedKind};
 pub use opinion::{Candidate, NodeOpinion, Opinion};
 pub use pending_summary::PendingSummary;
 pub use placing::CacheLimit;

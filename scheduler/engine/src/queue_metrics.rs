@@ -11,6 +11,7 @@ use model::{Assignment, Instant, PodUid};
 
 use crate::engine::Engine;
 use crate::event::Event;
+use crate::observe::{Watched, WatchedId};
 use crate::record::{Record, Stage};
 use crate::rejection::Rejection;
 
@@ -218,26 +219,30 @@ impl Engine {
     /// What Pods come into queues by, because of this event.
     pub(crate) fn queued_by(&self, event: &Event) -> QueuedBy {
         match event {
-            Event::PodSeen(pod) => match (&pod.assignment, self.pods.contains_key(&pod.uid)) {
-                (Assignment::Bound { .. }, false) => QueuedBy::AssignedPodAdd,
-                (Assignment::Bound { .. }, true) => QueuedBy::AssignedPodUpdate,
-                (Assignment::Finished, _) => QueuedBy::AssignedPodDelete,
-                (_, false) => QueuedBy::PodAdd,
-                (_, true) => QueuedBy::PodUpdate,
-            },
-            Event::PodGone(_) => QueuedBy::AssignedPodDelete,
-            Event::NodeSeen(node) if self.cluster.nodes.contains_key(&node.node.name) => {
+            Event::Seen(Watched::Pod(pod)) => {
+                match (&pod.assignment, self.pods.contains_key(&pod.uid)) {
+                    (Assignment::Bound { .. }, false) => QueuedBy::AssignedPodAdd,
+                    (Assignment::Bound { .. }, true) => QueuedBy::AssignedPodUpdate,
+                    (Assignment::Finished, _) => QueuedBy::AssignedPodDelete,
+                    (_, false) => QueuedBy::PodAdd,
+                    (_, true) => QueuedBy::PodUpdate,
+                }
+            }
+            Event::Gone(WatchedId::Pod(_)) => QueuedBy::AssignedPodDelete,
+            Event::Seen(Watched::Node(node))
+                if self.cluster.nodes.contains_key(&node.node.name) =>
+            {
                 QueuedBy::NodeUpdate
             }
-            Event::NodeSeen(_) => QueuedBy::NodeAdd,
+            Event::Seen(Watched::Node(_)) => QueuedBy::NodeAdd,
             Event::PodUnreadable { .. } | Event::KubeletRejected { .. } => QueuedBy::NodeUpdate,
-            Event::NodeGone(_) => QueuedBy::NodeDelete,
+            Event::Gone(WatchedId::Node(_)) => QueuedBy::NodeDelete,
             Event::BindRefused { .. } => QueuedBy::AttemptFailure,
-            Event::ObjectSeen(_)
-            | Event::ObjectGone(_)
-            | Event::BackendSeen { .. }
-            | Event::BackendGone(_) => QueuedBy::Object,
-            Event::PolicySeen { .. } | Event::PolicyGone(_) => QueuedBy::Policy,
+            Event::Seen(Watched::Object(_) | Watched::Backend { .. })
+            | Event::Gone(WatchedId::Object(_) | WatchedId::Backend(_)) => QueuedBy::Object,
+            Event::Seen(Watched::Policy { .. }) | Event::Gone(WatchedId::Policy(_)) => {
+                QueuedBy::Policy
+            }
             _ => QueuedBy::Other,
         }
     }

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::device_classes::DeviceClasses;
 use crate::engine::{Engine, EngineConfig};
-use crate::event::WatchedKind;
 use crate::excluded_nodes::ExcludedNodes;
 use crate::objects::Objects;
+use crate::observe::WatchedKind;
 use crate::placing::Placing;
 use crate::preempt::{Evictions, ForeignNominations};
 use crate::queue::{NamespaceThrottle, ParkKey, Parked};

@@ -63,12 +63,12 @@ pub fn simulate(
     let bytes_before = resident_bytes();
     let began = Clock::now();
     for number in 0..size.nodes {
-        engine.handle(now, Event::NodeSeen(workload::node(number, &mut dice)));
+        engine.handle(now, Event::seen(workload::node(number, &mut dice)));
     }
     let bytes_with_nodes = resident_bytes();
     for number in 0..size.pods {
         let spec = &specs[dice.below(specs.len())];
-        engine.handle(now, Event::PodSeen(workload::pod(number, spec, Assignment::Waiting)));
+        engine.handle(now, Event::seen(workload::pod(number, spec, Assignment::Waiting)));
     }
     for kind in WatchedKind::ALL {
         engine.handle(now, Event::Synced(kind));
@@ -88,7 +88,7 @@ pub fn simulate(
                 engine.handle(now, Event::BindDone(bind.uid.clone()));
                 let mut pod = workload::pod(0, &bind.spec, Assignment::Bound { node, grant: None });
                 (pod.key, pod.uid) = (bind.pod, bind.uid);
-                engine.handle(now, Event::PodSeen(pod));
+                engine.handle(now, Event::seen(pod));
                 // As the driver does behind the Bindings.
                 let _ = engine.poll_report();
                 progress(decisions_ns.len());

@@ -1,7 +1,7 @@
 //! The lines of a journal: JSON, one after the other, in members of one gzip stream.
 //!
 //! ```text
-//! {"journal":2,"version":"0.1.0","began":"2026-11-16T20:00:00Z"}
+//! {"journal":3,"version":"0.1.0","began":"2026-11-16T20:00:00Z"}
 //! {"snapshot":{…}}
 //! {"call":{"poll":{"at":81000000000,"work":{…}}},"out":{"polled":{"Bind":{…}}}}
 //! …

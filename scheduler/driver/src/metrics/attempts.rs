@@ -217,7 +217,7 @@ mod tests {
             });
             let wire = serde_json::from_value(wire).unwrap();
             let pod = translate::pod(&wire, &ProfileNames::default()).unwrap();
-            engine.handle(Instant::START, Event::PodSeen(pod));
+            engine.handle(Instant::START, Event::seen(pod));
         }
         engine.poll(Instant::START, Work { attempts_max: 64, nodes_max: 1 });
         engine

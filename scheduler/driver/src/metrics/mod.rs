@@ -185,7 +185,7 @@ fn writes(make: &Maker) -> Made<IntCounterVec> {
 
 /// By watched resource: all of them.
 fn watched(make: &Maker, name: &str, help: &str) -> Made<IntCounterVec> {
-    make.counters_of(name, help, "resource", engine::WatchedKind::ALL.map(crate::health::name))
+    make.counters_of(name, help, "resource", crate::kinds::NAMES.map(|(_, name)| name))
 }
 
 /// Under the name that every component of Kubernetes has it.

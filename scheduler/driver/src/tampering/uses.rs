@@ -7,8 +7,8 @@ use own_writes::{TAMPERING_REPORTS_MAX, Tampering};
 
 use super::Alarm;
 use crate::act::Condition;
+use crate::kinds::WireObjectCondition;
 use crate::tracker::version_number;
-use crate::wire::WireObjectCondition;
 
 /// What was written last about one object.
 #[derive(Debug)]

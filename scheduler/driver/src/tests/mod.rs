@@ -5,10 +5,13 @@ mod explain;
 
 use std::time::Duration;
 
-use engine::{Engine, EngineConfig, Event, Poll, Report, WatchedKind, Work};
+use engine::{Engine, EngineConfig, Event, Poll, Report, Watched, WatchedKind, Work};
 use model::{Instant, ObjectKind};
 use serde_json::Value;
 
+use crate::kinds::corridor::WireCorridor;
+use crate::kinds::memory_bundle::WireBundle;
+use crate::kinds::{WatchState, WatchedResource};
 use crate::profile_names::ProfileNames;
 use crate::translate;
 
@@ -38,12 +41,12 @@ impl World {
 
     fn backends_speak(&mut self) {
         for kind in ObjectKind::ALL {
-            self.handle(Event::BackendSeen { kind, age: Duration::ZERO });
+            self.handle(Event::Seen(Watched::Backend { kind, age: Duration::ZERO }));
         }
     }
 
     fn node(&mut self, object: &Value) -> serde_json::Result<()> {
-        self.handle(Event::NodeSeen(translate::node(&serde_json::from_value(object.clone())?)));
+        self.handle(Event::seen(translate::node(&serde_json::from_value(object.clone())?)));
         Ok(())
     }
 
@@ -51,22 +54,24 @@ impl World {
         if let Some(pod) =
             translate::pod(&serde_json::from_value(object.clone())?, &ProfileNames::default())
         {
-            self.handle(Event::PodSeen(pod));
+            self.handle(Event::seen(pod));
         }
         Ok(())
     }
 
     fn corridor(&mut self, object: &Value) -> serde_json::Result<()> {
-        let object = serde_json::from_value(object.clone())?;
-        let corridor = translate::corridor(object, &own_writes::OwnWrites::default(), now());
-        self.handle(Event::ObjectSeen(corridor));
-        Ok(())
+        self.see::<WireCorridor>(object)
     }
 
     fn bundle(&mut self, object: &Value) -> serde_json::Result<()> {
-        let object = serde_json::from_value(object.clone())?;
-        let bundle = translate::bundle(object, &own_writes::OwnWrites::default(), now());
-        self.handle(Event::ObjectSeen(bundle));
+        self.see::<WireBundle>(object)
+    }
+
+    fn see<K: WatchedResource>(&mut self, object: &Value) -> serde_json::Result<()> {
+        let wire: K = serde_json::from_value(object.clone())?;
+        if let Some(event) = wire.seen(&mut WatchState::default()) {
+            self.handle(event);
+        }
         Ok(())
     }
 
@@ -89,8 +94,4 @@ impl World {
             }
         }
     }
-}
-
-fn now() -> translate::Moment {
-    translate::Moment { wall_clock: crate::clock::wall_clock(), engine: Instant::START }
 }

@@ -4,7 +4,7 @@ use super::labels;
 use crate::wire::{WireRequirement, WireSelector};
 
 /// Absent it means nothing, as `{}` everything.
-pub(super) fn label_selector(wire: Option<&WireSelector>) -> LabelSelector {
+pub(crate) fn label_selector(wire: Option<&WireSelector>) -> LabelSelector {
     wire.map_or(LabelSelector::Nothing, |wire| {
         let expressions = requirements(&wire.match_expressions);
         LabelSelector::parse(&labels(&wire.match_labels), &expressions)

@@ -27,7 +27,6 @@ const PAGE_OBJECTS: u32 = 500;
 /// Follows one resource until the receiver is closed.
 pub(super) struct Follower<K, T, W> {
     pub client: Client,
-    pub namespace: Option<&'static str>,
     pub sender: Sender<T>,
     pub wrap: W,
     pub kind: std::marker::PhantomData<fn() -> K>,
@@ -110,7 +109,7 @@ where
     }
 
     async fn send(&self, ask: &Ask) -> Result<Response<Body>, (Break, String)> {
-        let path = format!("{}?{}", K::url_path(&(), self.namespace), query(ask, K::LISTED));
+        let path = format!("{}?{}", K::url_path(&(), K::NAMESPACE), query(ask, K::LISTED));
         asked::<K>(&self.client, &path).await.map_err(|unanswered| {
             let why = match (ask, unanswered.status) {
                 (_, Some(StatusCode::GONE)) => Break::TooOld,

@@ -33,11 +33,8 @@ pub(crate) use frames::Unreadable;
 pub(crate) use page::{Listing, Unanswered};
 
 use crate::health::Health;
-use crate::wire::{
-    Wire, WireBudget, WireBundle, WireCorridor, WireDeviceClass, WireLease, WireNamespace,
-    WireNode, WirePod, WirePolicy, WireReplicaSet, WireReplicationController, WireService,
-    WireStatefulSet,
-};
+use crate::kinds::{self, AnyWatchEvent};
+use crate::wire::Wire;
 use follow::Follower;
 
 /// A change in the watch of one resource.
@@ -53,24 +50,6 @@ pub(crate) enum WatchEvent<K> {
     /// The resource is not served: its CRD is not installed.
     Absent,
     Failed,
-}
-
-/// A change in the watch of any resource.
-#[derive(Debug)]
-pub(crate) enum AnyWatchEvent {
-    Pod(WatchEvent<WirePod>),
-    Node(WatchEvent<WireNode>),
-    Corridor(WatchEvent<WireCorridor>),
-    Bundle(WatchEvent<WireBundle>),
-    Policy(WatchEvent<WirePolicy>),
-    Namespace(WatchEvent<WireNamespace>),
-    Lease(WatchEvent<WireLease>),
-    Budget(WatchEvent<WireBudget>),
-    Service(WatchEvent<WireService>),
-    ReplicationController(WatchEvent<WireReplicationController>),
-    ReplicaSet(WatchEvent<WireReplicaSet>),
-    StatefulSet(WatchEvent<WireStatefulSet>),
-    DeviceClass(WatchEvent<WireDeviceClass>),
 }
 
 /// The client and the runtime for lists and watches.
@@ -106,6 +85,25 @@ impl Watches {
         WatchEnded { resource: resource.unwrap_or_else(|| "every resource".to_owned()), why }
     }
 
+    /// Starts the watch of one kind.
+    pub fn follow<K, T>(
+        &mut self,
+        reading: &Reading,
+        sender: &Sender<T>,
+        wrap: fn(WatchEvent<K>) -> AnyWatchEvent,
+    ) where
+        K: Wire,
+        T: From<AnyWatchEvent> + Send + 'static,
+    {
+        let follower = Follower {
+            client: reading.client.clone(),
+            sender: sender.clone(),
+            wrap: move |event| wrap(event).into(),
+            kind: PhantomData,
+        };
+        self.spawn(reading.on.as_ref(), K::plural(&()).into_owned(), follower.run());
+    }
+
     /// Runs it where everything is read.
     fn spawn(
         &mut self,
@@ -131,55 +129,8 @@ where
     watches.spawn(reading.on.as_ref(), "every resource".to_owned(), async move {
         beats.pulse.keep_beating().await;
     });
-    everywhere(&mut watches, reading, sender, AnyWatchEvent::Pod);
-    everywhere(&mut watches, reading, sender, AnyWatchEvent::Node);
-    everywhere(&mut watches, reading, sender, AnyWatchEvent::Corridor);
-    everywhere(&mut watches, reading, sender, AnyWatchEvent::Bundle);
-    everywhere(&mut watches, reading, sender, AnyWatchEvent::Policy);
-    everywhere(&mut watches, reading, sender, AnyWatchEvent::Namespace);
-    everywhere(&mut watches, reading, sender, AnyWatchEvent::Budget);
-    everywhere(&mut watches, reading, sender, AnyWatchEvent::Service);
-    everywhere(&mut watches, reading, sender, AnyWatchEvent::ReplicationController);
-    everywhere(&mut watches, reading, sender, AnyWatchEvent::ReplicaSet);
-    everywhere(&mut watches, reading, sender, AnyWatchEvent::StatefulSet);
-    everywhere(&mut watches, reading, sender, AnyWatchEvent::DeviceClass);
-    // A field selector names one object, and there are a handful of Leases: all of them.
-    let namespace = Some(crds::SYSTEM_NAMESPACE);
-    within(&mut watches, reading, sender, namespace, AnyWatchEvent::Lease);
+    kinds::follow_all(&mut watches, reading, sender);
     watches
-}
-
-/// Follows a resource in the whole cluster.
-fn everywhere<K, T>(
-    watches: &mut Watches,
-    reading: &Reading,
-    sender: &Sender<T>,
-    wrap: fn(WatchEvent<K>) -> AnyWatchEvent,
-) where
-    K: Wire,
-    T: From<AnyWatchEvent> + Send + 'static,
-{
-    within(watches, reading, sender, None, wrap);
-}
-
-fn within<K, T>(
-    watches: &mut Watches,
-    reading: &Reading,
-    sender: &Sender<T>,
-    namespace: Option<&'static str>,
-    wrap: fn(WatchEvent<K>) -> AnyWatchEvent,
-) where
-    K: Wire,
-    T: From<AnyWatchEvent> + Send + 'static,
-{
-    let follower = Follower {
-        client: reading.client.clone(),
-        namespace,
-        sender: sender.clone(),
-        wrap: move |event| wrap(event).into(),
-        kind: PhantomData,
-    };
-    watches.spawn(reading.on.as_ref(), K::plural(&()).into_owned(), follower.run());
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
+pub(crate) use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use serde::{Deserialize, Deserializer};
 
 use super::owned_fields::OwnedFields;
@@ -56,13 +57,13 @@ pub(super) fn of_pod<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D
 }
 
 /// Metadata without labels, for kinds that are not selected by them.
-pub(super) fn identity<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
+pub(crate) fn identity<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
     let meta = of_pod(from)?;
     Ok(ObjectMeta { labels: None, owner_references: None, managed_fields: None, ..meta })
 }
 
 /// Metadata with labels and without annotations.
-pub(super) fn with_labels<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
+pub(crate) fn with_labels<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
     let meta = of_pod(from)?;
     Ok(ObjectMeta { annotations: None, owner_references: None, managed_fields: None, ..meta })
 }

@@ -1,11 +1,10 @@
 use std::collections::BTreeMap;
 
-use k8s_openapi::ClusterResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
 use super::absent::null_as_default;
-use super::{kube_resource, meta};
+use super::{FromProtobuf, kube_resource, meta, protobuf};
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
@@ -48,4 +47,6 @@ pub(crate) struct WireNodeImage {
     pub size_bytes: i64,
 }
 
-kube_resource!(WireNode, "Node", "", "v1", "nodes", ClusterResourceScope);
+kube_resource!(WireNode, "Node", "", "v1", "nodes", Cluster, {
+    const FROM_PROTOBUF: Option<FromProtobuf<Self>> = Some(protobuf::node);
+});

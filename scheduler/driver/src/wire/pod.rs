@@ -1,14 +1,13 @@
 use std::collections::BTreeMap;
 
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::absent::null_as_default;
 use super::{
-    WireAffinity, WireContainer, WireContainerStatus, WireResourceLists, WireSpreadConstraint,
-    WireVolume, kube_resource, meta,
+    FromProtobuf, NOT_COMPLETED, WireAffinity, WireContainer, WireContainerStatus,
+    WireResourceLists, WireSpreadConstraint, WireVolume, kube_resource, meta, protobuf,
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -108,4 +107,7 @@ pub(crate) const DISRUPTION_TARGET: &str = "DisruptionTarget";
 /// … and its reason when that makes room for a more important one.
 pub(crate) const PREEMPTION_BY_SCHEDULER: &str = "PreemptionByScheduler";
 
-kube_resource!(WirePod, "Pod", "", "v1", "pods", NamespaceResourceScope);
+kube_resource!(WirePod, "Pod", "", "v1", "pods", Namespaced, {
+    const FROM_PROTOBUF: Option<FromProtobuf<Self>> = Some(protobuf::pod);
+    const LISTED: Option<&'static str> = Some(NOT_COMPLETED);
+});

@@ -3,12 +3,15 @@
 mod cluster;
 mod objects;
 mod pods;
+mod watched;
+
+pub use watched::{Watched, WatchedId, WatchedKind};
 
 use model::{Assignment, PodUid};
 
 use crate::decision::Report;
 use crate::engine::Engine;
-use crate::event::{BindRefusal, BindRefusalCause, Event, WatchedKind};
+use crate::event::{BindRefusal, BindRefusalCause, Event};
 use crate::queue::backoff_after;
 use crate::record::Stage;
 use crate::rejection::{BindingRejection, Rejection};
@@ -16,58 +19,14 @@ use crate::rejection::{BindingRejection, Rejection};
 impl Engine {
     pub(crate) fn observe(&mut self, event: Event) {
         match event {
-            Event::NodeSeen(node) => self.node_seen(node),
-            Event::NodeGone(name) => self.node_gone(&name),
-            Event::PodSeen(pod) => self.pod_seen(pod),
-            Event::PodGone(uid) => self.pod_gone(&uid),
+            Event::Seen(watched) => self.seen(watched),
+            Event::Gone(id) => self.gone(id),
             Event::PodUnreadable { pod, node } => self.pod_unreadable(pod, &node),
             Event::KubeletRejected { pod, why } => self.kubelet_rejected(&pod, why),
-            Event::ObjectSeen(object) => self.object_seen(object),
-            Event::ObjectGone(object) => {
-                self.objects.remove(&object);
-                self.question_nominees_for(|needed| *needed == object);
-                self.uses.forget(&object);
-                self.report_waiting_for(&object);
-            }
-            Event::PolicySeen { policy, allowed_tenants } => {
-                self.objects.policy_seen(policy.clone(), allowed_tenants);
-                self.policy_changed(&policy.namespace);
-            }
-            Event::PolicyGone(policy) => {
-                self.objects.policy_gone(&policy);
-                self.policy_changed(&policy.namespace);
-            }
-            Event::NamespaceSeen { name, labels } => {
-                if self.objects.namespace_seen(name.clone(), &labels) {
-                    self.domains_changed();
-                }
-                self.namespace_labels_seen(name, labels);
-            }
-            Event::NamespaceGone(name) => {
-                if self.objects.namespace_gone(&name) {
-                    self.domains_changed();
-                }
-                self.namespace_labels_gone(&name);
-            }
-            Event::BudgetSeen(budget) => self.budget_seen(budget),
-            Event::BudgetGone(key) => self.budget_gone(&key),
-            Event::ServiceSeen { service, selector } => self.service_seen(service, selector),
-            Event::ServiceGone(service) => self.service_gone(&service),
-            Event::OwnerSeen { namespace, owner, selector } => {
-                self.owner_seen(namespace, owner, selector);
-            }
-            Event::OwnerGone { namespace, owner } => self.owner_gone(namespace, owner),
-            Event::DeviceClassSeen { class, resource } => self.device_class_seen(class, resource),
-            Event::DeviceClassGone(class) => self.device_class_gone(&class),
             Event::EvictionStepDone { victim, step } => self.eviction_step_done(&victim, step),
             Event::EvictionPutOff { victim } => self.evictions.put_off(self.now, &victim),
             Event::EvictionDelayed { victim } => self.eviction_delayed(&victim),
             Event::EvictionFailed { victim } => self.eviction_failed(&victim),
-            Event::BackendSeen { kind, age } => self.backend_seen(kind, age),
-            Event::BackendGone(kind) => {
-                self.objects.backend_gone(kind);
-                self.note_freshness();
-            }
             Event::Synced(kind) => self.synced(kind, true),
             Event::Absent(kind) => self.synced(kind, false),
             Event::Reconfigured(config) => self.reconfigured(*config),

@@ -1,10 +1,10 @@
 use std::time::Duration;
 
-use model::{Amount, Assignment, Grant, Granted, ObjectKind, Phase};
+use model::{Amount, Assignment, Grant, Granted, NodeName, ObjectKind, Phase};
 
 use super::World;
 use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder, corridor};
-use crate::{Event, WatchedKind};
+use crate::{Event, Watched, WatchedKind};
 
 fn c1() -> CorridorBuilder {
     CorridorBuilder::new("c1", 100)
@@ -152,7 +152,10 @@ fn a_silent_backend_holds_pods_and_its_voice_frees_them() {
     world.see(asks("p1", 10).build());
     assert!(world.bind_all().is_empty());
     assert!(world.message("p1").contains("corrd has not reported for 15 s"));
-    world.handle(Event::BackendSeen { kind: ObjectKind::Corridor, age: Duration::from_secs(14) });
+    world.handle(Event::Seen(Watched::Backend {
+        kind: ObjectKind::Corridor,
+        age: Duration::from_secs(14),
+    }));
     assert_eq!(world.bind_all(), ["p1"]);
 }
 
@@ -205,7 +208,7 @@ fn a_corridor_under_its_old_name_owes_nothing_to_the_old_ones_pods() {
     world.corridor(c1());
     world.see(asks("old", 100).build());
     world.bind_all();
-    world.handle(Event::ObjectGone(corridor("c1")));
+    world.handle(Event::gone(corridor("c1")));
     world.see(asks("new", 100).build());
     assert!(world.bind_all().is_empty());
     assert!(world.message("new").contains("corridor team-a/c1 not found"));
@@ -270,7 +273,7 @@ fn an_uninstalled_crd_holds_only_pods_that_refer_to_it() {
 #[test]
 fn a_corridors_node_selector_limits_its_pods() {
     let mut world = World::with_nodes(3);
-    world.handle(Event::NodeSeen(NodeBuilder::new("lit").label("fabric", "a").build()));
+    world.handle(Event::seen(NodeBuilder::new("lit").label("fabric", "a").build()));
     world.corridor(c1().on_nodes("fabric", "a"));
     world.see(asks("p1", 10).build());
     assert_eq!(world.decide()[0].node.as_str(), "lit");
@@ -317,7 +320,7 @@ fn a_deleted_pod_in_the_queue_makes_room_for_the_next() {
 fn world_with_a_kept_head(head: PodBuilder) -> World {
     let mut world = World::with_nodes(1);
     world.engine.config.bypass.times_max = 1;
-    world.handle(Event::NodeSeen(NodeBuilder::new("big").cpu_milli(64_000).build()));
+    world.handle(Event::seen(NodeBuilder::new("big").cpu_milli(64_000).build()));
     world.corridor(c1());
     world.see(asks("holder", 50).build());
     world.bind_all();
@@ -332,7 +335,7 @@ fn world_with_a_kept_head(head: PodBuilder) -> World {
 #[test]
 fn what_was_kept_is_given_on_when_the_heads_last_node_goes() {
     let mut world = world_with_a_kept_head(asks("head", 60).cpu_milli(32_000));
-    world.handle(Event::NodeGone("big".into()));
+    world.handle(Event::gone(NodeName::from("big")));
     assert_eq!(world.bind_all(), ["waits"]);
 }
 

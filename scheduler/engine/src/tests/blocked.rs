@@ -7,9 +7,9 @@ use std::time::Duration;
 use model::{ObjectKey, ObjectKind, Phase, SECURITY_DOMAIN_LABEL};
 
 use super::World;
-use crate::Event;
 use crate::objects::BACKEND_FRESH_FOR;
 use crate::testkit::{CorridorBuilder, PodBuilder, bundle, key};
+use crate::{Event, Watched};
 
 fn c1() -> CorridorBuilder {
     CorridorBuilder::new("c1", 100)
@@ -20,7 +20,7 @@ fn hasty(gbps: u32) -> PodBuilder {
 }
 
 fn corrd_reports(world: &mut World) {
-    world.handle(Event::BackendSeen { kind: ObjectKind::Corridor, age: Duration::ZERO });
+    world.handle(Event::Seen(Watched::Backend { kind: ObjectKind::Corridor, age: Duration::ZERO }));
 }
 
 #[test]
@@ -89,9 +89,9 @@ fn refused_guest() -> World {
     world.corridor(CorridorBuilder::bundle("owner/b1", 50).security_domain("red"));
     let policy = ObjectKey::new("owner", "policy");
     let allowed_tenants = BTreeSet::from([Arc::from("guest")]);
-    world.handle(Event::PolicySeen { policy, allowed_tenants });
+    world.handle(Event::Seen(Watched::Policy { policy, allowed_tenants }));
     let labels = [(SECURITY_DOMAIN_LABEL.into(), "blue".into())].into();
-    world.handle(Event::NamespaceSeen { name: "guest".into(), labels });
+    world.handle(Event::Seen(Watched::Namespace { name: "guest".into(), labels }));
     world.see(PodBuilder::new("guest/p").needs_bundle("owner/b1", Some(10)).build());
     assert!(world.bind_all().is_empty());
     world
@@ -101,7 +101,7 @@ fn refused_guest() -> World {
 fn a_guest_is_tried_again_when_the_bundle_is_made_anew_in_its_domain() {
     for domain in ["blue", ""] {
         let mut world = refused_guest();
-        world.handle(Event::ObjectGone(bundle("owner/b1")));
+        world.handle(Event::gone(bundle("owner/b1")));
         assert!(world.bind_all().is_empty());
         let anew = CorridorBuilder::bundle("owner/b1", 50).uid("another");
         world.corridor(anew.security_domain(domain));

@@ -8,7 +8,7 @@ use model::{Amount, Grant, Granted, ObjectKey, ObjectKind, Phase, SECURITY_DOMAI
 
 use super::World;
 use crate::testkit::{CorridorBuilder, PodBuilder, bundle, corridor};
-use crate::{Event, Quota};
+use crate::{Event, Quota, Watched, WatchedId};
 
 fn both(name: &str, light: u32, memory: u32) -> PodBuilder {
     PodBuilder::new(name).needs("c1", Some(light)).needs_bundle("b1", Some(memory))
@@ -74,12 +74,15 @@ fn each_kind_listens_to_its_own_daemon() {
     world.corridor(CorridorBuilder::new("c1", 100));
     world.corridor(CorridorBuilder::bundle("b1", 50));
     world.pass(Duration::from_secs(15));
-    world.handle(Event::BackendSeen { kind: ObjectKind::Corridor, age: Duration::ZERO });
+    world.handle(Event::Seen(Watched::Backend { kind: ObjectKind::Corridor, age: Duration::ZERO }));
     world.see(both("p", 1, 1).build());
     world.see(PodBuilder::new("q").needs("c1", Some(1)).build());
     assert_eq!(world.bind_all(), ["q"]);
     assert!(world.message("p").contains("memqosd has not reported for 15 s"));
-    world.handle(Event::BackendSeen { kind: ObjectKind::MemoryBundle, age: Duration::ZERO });
+    world.handle(Event::Seen(Watched::Backend {
+        kind: ObjectKind::MemoryBundle,
+        age: Duration::ZERO,
+    }));
     assert_eq!(world.bind_all(), ["p"]);
 }
 
@@ -117,7 +120,7 @@ fn an_owners_policy_lets_a_tenant_in_and_its_end_keeps_new_pods_out() {
     assert!(world.bind_all().is_empty(), "a tenant cannot let itself in");
     let_in(&mut world, "owner", "guest");
     assert_eq!(world.bind_all(), ["p"]);
-    world.handle(Event::PolicyGone(ObjectKey::new("owner", "policy")));
+    world.handle(Event::Gone(WatchedId::Policy(ObjectKey::new("owner", "policy"))));
     world.see(asks("guest/q").build());
     assert!(world.bind_all().is_empty());
 }
@@ -129,7 +132,7 @@ fn queued_pods_are_checked_again_when_the_owner_changes_its_policy() {
     let_in(&mut world, "owner", "guest");
     world.see(PodBuilder::new("guest/p").needs("owner/c1", Some(10)).build());
     assert!(world.bind_all().is_empty());
-    world.handle(Event::PolicyGone(ObjectKey::new("owner", "policy")));
+    world.handle(Event::Gone(WatchedId::Policy(ObjectKey::new("owner", "policy"))));
     world.corridor(CorridorBuilder::new("owner/c1", 100));
     assert!(world.bind_all().is_empty());
     let_in(&mut world, "owner", "guest");
@@ -168,12 +171,12 @@ fn a_bundle_is_shared_only_within_its_security_domain() {
     );
     let mut label = |domain: &str| {
         let labels = [(SECURITY_DOMAIN_LABEL.into(), domain.into())].into();
-        world.handle(Event::NamespaceSeen { name: "guest".into(), labels });
+        world.handle(Event::Seen(Watched::Namespace { name: "guest".into(), labels }));
         world.bind_all()
     };
     assert!(label("blue").is_empty());
     assert_eq!(label("red"), ["p"]);
-    world.handle(Event::NamespaceGone("guest".into()));
+    world.handle(Event::Gone(WatchedId::Namespace("guest".into())));
     world.see(asks("guest/q"));
     assert!(world.bind_all().is_empty(), "a namespace without the label is in no domain");
 }
@@ -190,7 +193,7 @@ fn a_pod_carries_the_hashes_of_the_tickets_that_it_relies_on() {
 fn let_in(world: &mut World, owner: &str, tenant: &str) {
     let policy = ObjectKey::new(owner, "policy");
     let allowed_tenants = BTreeSet::from([Arc::from(tenant)]);
-    world.handle(Event::PolicySeen { policy, allowed_tenants });
+    world.handle(Event::Seen(Watched::Policy { policy, allowed_tenants }));
 }
 
 #[test]

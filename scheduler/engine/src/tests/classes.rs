@@ -7,7 +7,7 @@ use model::{Assignment, LabelSelector, Labels, ObjectKey, PodAffinityTerm};
 
 use super::World;
 use crate::testkit::{NodeBuilder, PodBuilder};
-use crate::{CacheLimit, Engine, EngineConfig, Event};
+use crate::{CacheLimit, Engine, EngineConfig, Event, Watched, WatchedId};
 
 /// More than a Node has.
 const MUCH_CPU_MILLI: i64 = 5_000;
@@ -65,15 +65,15 @@ fn selectors_that_come_and_go_tell_waiting_pods_apart_and_no_longer() {
     assert_eq!(world.kinds_waiting(), 3, "one of a1 by itself");
     let selector: Labels = [("app".into(), "a2".into())].into();
     let service = ObjectKey::new("team-a", "web");
-    world.handle(Event::ServiceSeen { service: service.clone(), selector });
+    world.handle(Event::Seen(Watched::Service { service: service.clone(), selector }));
     assert_eq!(world.kinds_waiting(), 4);
     world.end("one");
     world.end("other");
-    world.handle(Event::ServiceGone(service));
+    world.handle(Event::Gone(WatchedId::Service(service)));
     world.pass(SWEEP);
     world.bind_all();
     assert_eq!(world.kinds_waiting(), 1, "what has gone tells nobody apart");
-    world.handle(Event::NodeSeen(NodeBuilder::new("big").cpu_milli(100_000).build()));
+    world.handle(Event::seen(NodeBuilder::new("big").cpu_milli(100_000).build()));
     world.pass(SWEEP);
     assert_eq!(world.bind_all().len(), 9, "and everybody is still there");
 }
@@ -117,7 +117,7 @@ fn a_change_of_a_node_asks_only_the_kinds_that_it_has_room_for() {
     assert!(asked <= 20, "{asked} questions for 10 Pods that came and went");
     // Room for the smallest three of them.
     let node = NodeBuilder::new("n0").cpu_milli(MUCH_CPU_MILLI + 2);
-    world.handle(Event::NodeSeen(node.build()));
+    world.handle(Event::seen(node.build()));
     assert_eq!(world.kinds_waiting(), 497);
     world.pass(Duration::from_secs(11));
     assert_eq!(world.bind_all(), ["job-0"]);
@@ -133,7 +133,7 @@ fn what_waiting_kinds_remember_is_bounded_and_changes_no_decision() {
             world.handle(Event::Synced(kind));
         }
         for number in 0..40 {
-            world.handle(Event::NodeSeen(NodeBuilder::new(&format!("n{number}")).build()));
+            world.handle(Event::seen(NodeBuilder::new(&format!("n{number}")).build()));
         }
         let mut bound = Vec::new();
         for index in 0..300 {

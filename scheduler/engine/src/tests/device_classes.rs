@@ -2,7 +2,7 @@
 
 use super::World;
 use crate::testkit::{NodeBuilder, PodBuilder, key};
-use crate::{Engine, Event};
+use crate::{Engine, Event, Watched, WatchedId};
 
 const PLAIN: &str = "0/1 nodes are available: 1 Insufficient example.com/gpu.";
 
@@ -14,7 +14,7 @@ fn asks(name: &str, resource: &str) -> model::Pod {
 }
 
 fn class(name: &str, resource: Option<&str>) -> Event {
-    Event::DeviceClassSeen { class: name.into(), resource: resource.map(Into::into) }
+    Event::Seen(Watched::DeviceClass { class: name.into(), resource: resource.map(Into::into) })
 }
 
 fn told(world: &mut World) -> Vec<String> {
@@ -57,11 +57,11 @@ fn pods_that_wait_are_told_anew_when_a_class_comes_or_goes() {
     world.pass(std::time::Duration::from_mins(1));
     assert!(told(&mut world).is_empty(), "nothing new");
     let mut copy = Engine::restore(world.engine.snapshot());
-    world.handle(Event::DeviceClassGone("gpu".into()));
+    world.handle(Event::Gone(WatchedId::DeviceClass("gpu".into())));
     world.pass(std::time::Duration::from_mins(1));
     let anew = told(&mut world);
     assert!(anew.len() == 1 && anew[0].starts_with(PLAIN), "{anew:?}");
-    copy.handle(world.now, Event::DeviceClassGone("gpu".into()));
+    copy.handle(world.now, Event::Gone(WatchedId::DeviceClass("gpu".into())));
     let of_copy = copy.explain(&key("a")).map(|it| it.message);
     assert_eq!(of_copy.as_deref(), Some(anew[0].as_str()), "the copy knew the class");
 }
@@ -72,7 +72,7 @@ fn a_node_that_offers_the_resource_serves_it_whatever_a_class_says() {
     world.handle(class("gpu", Some("example.com/gpu")));
     let mut node = NodeBuilder::new("with-plugin").build();
     node.node.allocatable.scalar.insert("example.com/gpu".into(), 1);
-    world.handle(Event::NodeSeen(node));
+    world.handle(Event::seen(node));
     world.see(asks("a", "example.com/gpu"));
     assert_eq!(world.bind_all(), ["a"]);
 }

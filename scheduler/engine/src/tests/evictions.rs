@@ -111,7 +111,7 @@ impl History {
         for other in on_node.filter(|other| other.priority < priority) {
             let is_going = other.deletion == Deletion::TerminatingByPreemption;
             if is_going || nomination.victims.contains(&other.uid) {
-                copy.handle(self.world.engine.now, Event::PodGone(other.uid.clone()));
+                copy.handle(self.world.engine.now, Event::gone(other.uid.clone()));
             }
         }
         // That its last Binding was refused does not say that it could not start.

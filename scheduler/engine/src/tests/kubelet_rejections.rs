@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::Assignment;
+use model::{Assignment, PodUid};
 
 use super::World;
 use crate::Event;
@@ -31,7 +31,7 @@ fn nothing_is_put_where_a_kubelet_has_just_rejected_a_pod_and_then_again() {
     assert_eq!(world.message("b"), expected);
     // Whatever else becomes of the Node meanwhile.
     world.pass(Duration::from_secs(9));
-    world.handle(Event::NodeSeen(NodeBuilder::new("n0").label("a", "b").build()));
+    world.handle(Event::seen(NodeBuilder::new("n0").label("a", "b").build()));
     assert!(world.bind_all().is_empty());
     assert_eq!(world.engine.poll_timeout(), Some(world.now + Duration::from_secs(1)));
     world.pass(Duration::from_secs(1));
@@ -70,7 +70,7 @@ fn a_node_stays_closed_while_anything_else_keeps_it_closed() {
     world.see(PodBuilder::new("b").build());
     world.pass(Duration::from_secs(10));
     assert!(world.bind_all().is_empty());
-    world.handle(Event::PodGone("odd".into()));
+    world.handle(Event::gone(PodUid::from("odd")));
     world.pass(Duration::from_secs(2));
     assert_eq!(world.bind_all(), ["b"]);
 }

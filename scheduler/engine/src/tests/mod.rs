@@ -31,7 +31,7 @@ use model::{Instant, ObjectKey, ObjectKind, Pod, PodUid};
 use crate::testkit::{CorridorBuilder, NodeBuilder, key};
 use crate::{
     Action, Bind, BindRefusal, BindRefusalCause, Engine, EngineConfig, Event, Poll, Report,
-    WatchedKind, Work,
+    Watched, WatchedKind, Work,
 };
 
 /// As a journal has it.
@@ -60,10 +60,10 @@ impl World {
         let now = Instant::START + Duration::from_secs(1000);
         let mut world = Self { engine, now, twin: None };
         for number in 0..nodes {
-            world.handle(Event::NodeSeen(NodeBuilder::new(&format!("n{number}")).build()));
+            world.handle(Event::seen(NodeBuilder::new(&format!("n{number}")).build()));
         }
         for kind in ObjectKind::ALL {
-            world.handle(Event::BackendSeen { kind, age: Duration::ZERO });
+            world.handle(Event::Seen(Watched::Backend { kind, age: Duration::ZERO }));
         }
         for kind in WatchedKind::ALL {
             world.handle(Event::Synced(kind));
@@ -103,11 +103,11 @@ impl World {
     }
 
     pub fn see(&mut self, pod: Pod) {
-        self.handle(Event::PodSeen(pod));
+        self.handle(Event::seen(pod));
     }
 
     pub fn corridor(&mut self, corridor: CorridorBuilder) {
-        self.handle(Event::ObjectSeen(corridor.build()));
+        self.handle(Event::seen(corridor.build()));
     }
 
     pub fn pass(&mut self, time: Duration) {
@@ -142,7 +142,7 @@ impl World {
     }
 
     pub fn end(&mut self, pod: &str) {
-        self.handle(Event::PodGone(format!("uid-{pod}").as_str().into()));
+        self.handle(Event::gone(PodUid::from(format!("uid-{pod}").as_str())));
     }
 
     pub fn message(&self, pod: &str) -> String {

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use model::{Assignment, Effect, ObjectKind, Taint};
+use model::{Assignment, Effect, ObjectKind, PodUid, Taint};
 
 use super::World;
 use crate::testkit::{NodeBuilder, PodBuilder};
@@ -11,7 +11,7 @@ fn a_pod_that_fits_nowhere_says_why_and_is_bound_when_a_node_comes() {
     let mut world = World::with_nodes(2);
     for name in ["t1", "t2", "t3"] {
         let taint = Taint { key: "k".into(), value: "v".into(), effect: Effect::NoSchedule };
-        world.handle(Event::NodeSeen(NodeBuilder::new(name).taint(taint).build()));
+        world.handle(Event::seen(NodeBuilder::new(name).taint(taint).build()));
     }
     world.see(PodBuilder::new("big").cpu_milli(8000).build());
     assert!(world.bind_all().is_empty());
@@ -21,7 +21,7 @@ fn a_pod_that_fits_nowhere_says_why_and_is_bound_when_a_node_comes() {
          deallocate, preemption: 0/5 nodes are available: 5 Preemption is not helpful for scheduling."
     );
     world.pass(Duration::from_secs(2));
-    world.handle(Event::NodeSeen(NodeBuilder::new("large").cpu_milli(16_000).build()));
+    world.handle(Event::seen(NodeBuilder::new("large").cpu_milli(16_000).build()));
     assert_eq!(world.bind_all(), ["big"]);
 }
 
@@ -30,7 +30,7 @@ fn a_pod_woken_early_waits_out_its_back_off() {
     let mut world = World::with_nodes(1);
     world.see(PodBuilder::new("big").cpu_milli(8000).build());
     world.bind_all();
-    world.handle(Event::NodeSeen(NodeBuilder::new("large").cpu_milli(16_000).build()));
+    world.handle(Event::seen(NodeBuilder::new("large").cpu_milli(16_000).build()));
     assert!(world.bind_all().is_empty());
     assert_eq!(world.engine.poll_timeout(), Some(world.now + Duration::from_secs(1)));
     world.pass(Duration::from_secs(1));
@@ -71,7 +71,7 @@ fn pods_spread_over_equal_nodes() {
 fn nothing_is_decided_before_every_kind_is_synced() {
     let mut world = World::with_nodes(0);
     world.engine = crate::Engine::new(crate::EngineConfig::default());
-    world.handle(Event::NodeSeen(NodeBuilder::new("n").build()));
+    world.handle(Event::seen(NodeBuilder::new("n").build()));
     world.see(PodBuilder::new("p").build());
     let (absent, synced) = (WatchedKind::Objects(ObjectKind::Corridor), WatchedKind::ALL);
     for kind in synced.into_iter().filter(|kind| *kind != absent) {
@@ -144,8 +144,8 @@ fn nothing_is_put_where_a_pod_cannot_be_read_until_it_can() {
     world.see(PodBuilder::new("p").build());
     assert!(world.bind_all().is_empty());
     // Whatever else becomes of the Node, and though a Pod may tolerate everything.
-    world.handle(Event::NodeSeen(NodeBuilder::new("n0").label("a", "b").build()));
-    world.handle(Event::PodGone("x".into()));
+    world.handle(Event::seen(NodeBuilder::new("n0").label("a", "b").build()));
+    world.handle(Event::gone(PodUid::from("x")));
     world.pass(Duration::from_secs(20));
     assert!(world.bind_all().is_empty(), "there is another");
     let y = Assignment::Bound { node: "n0".into(), grant: None };

@@ -8,7 +8,7 @@ use super::World;
 use super::preemption::bound;
 use crate::nomination::VICTIMS_LATE_MAX;
 use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder, key};
-use crate::{BindRefusal, BindRefusalCause, Event, Eviction, EvictionStep};
+use crate::{BindRefusal, BindRefusalCause, Event, Eviction, EvictionStep, Watched};
 
 /// One Node of 4 CPUs, full of two Pods of priority 1, and a corridor of 100 Gbps that is free.
 fn full() -> World {
@@ -56,7 +56,7 @@ fn wanting(name: &str, gbps: u32) -> PodBuilder {
 #[test]
 fn the_bandwidth_of_a_nominated_pod_is_not_given_to_a_lesser_one() {
     let mut world = full();
-    world.handle(Event::NodeSeen(NodeBuilder::new("small").cpu_milli(1000).build()));
+    world.handle(Event::seen(NodeBuilder::new("small").cpu_milli(1000).build()));
     leaving(&mut world);
     world.see(wanting("q", 10).build());
     assert!(world.bind_all().is_empty(), "the corridor was promised to a more important Pod");
@@ -103,7 +103,7 @@ fn a_victim_that_could_not_be_deleted_is_told_that_it_stays() {
 #[test]
 fn a_more_important_pod_takes_what_is_held_and_the_victims_are_spared() {
     let mut world = full();
-    world.handle(Event::NodeSeen(NodeBuilder::new("small").cpu_milli(1000).build()));
+    world.handle(Event::seen(NodeBuilder::new("small").cpu_milli(1000).build()));
     let announced = announced(&mut world);
     world.see(wanting("equal", 10).priority(1000).build());
     assert!(world.bind_all().is_empty(), "one as important waits");
@@ -121,7 +121,7 @@ fn a_more_important_pod_takes_what_is_held_and_the_victims_are_spared() {
 #[test]
 fn a_bundle_that_only_one_may_have_is_held_for_the_nominated() {
     let mut world = full();
-    world.handle(Event::NodeSeen(NodeBuilder::new("small").cpu_milli(1000).build()));
+    world.handle(Event::seen(NodeBuilder::new("small").cpu_milli(1000).build()));
     world.corridor(CorridorBuilder::bundle("b1", 10).exclusive());
     world.see(preemptor().needs_bundle("b1", None).build());
     assert!(world.bind_all().is_empty());
@@ -135,7 +135,7 @@ fn a_bundle_that_only_one_may_have_is_held_for_the_nominated() {
 #[test]
 fn victims_that_never_end_keep_nothing_from_others_for_ever() {
     let mut world = full();
-    world.handle(Event::NodeSeen(NodeBuilder::new("small").cpu_milli(1000).build()));
+    world.handle(Event::seen(NodeBuilder::new("small").cpu_milli(1000).build()));
     leaving(&mut world);
     world.see(wanting("q", 10).build());
     assert!(world.bind_all().is_empty());
@@ -143,7 +143,7 @@ fn victims_that_never_end_keep_nothing_from_others_for_ever() {
     assert!(due <= world.now + Duration::from_mins(1), "something is due: the sweep, the daemons");
     let grace = Duration::from_secs(30);
     world.pass(grace + VICTIMS_LATE_MAX);
-    world.handle(Event::BackendSeen { kind: ObjectKind::Corridor, age: Duration::ZERO });
+    world.handle(Event::Seen(Watched::Backend { kind: ObjectKind::Corridor, age: Duration::ZERO }));
     assert_eq!(
         world.bind_all(),
         ["q"],
@@ -161,7 +161,10 @@ fn a_nomination_lasts_as_long_as_its_victims_may_take() {
     world.see(wanting("q", 10).build());
     for _ in 0..11 {
         world.pass(Duration::from_secs(10));
-        world.handle(Event::BackendSeen { kind: ObjectKind::Corridor, age: Duration::ZERO });
+        world.handle(Event::Seen(Watched::Backend {
+            kind: ObjectKind::Corridor,
+            age: Duration::ZERO,
+        }));
         assert!(world.bind_all().is_empty());
     }
     world.end("a");
@@ -175,7 +178,7 @@ fn a_node_that_takes_no_more_pods_ends_the_nomination() {
     let announced = announced(&mut world);
     let mut cordoned = NodeBuilder::new("n0").build();
     cordoned.node.unschedulable = true;
-    world.handle(Event::NodeSeen(cordoned));
+    world.handle(Event::seen(cordoned));
     for eviction in &announced {
         world.step_done(eviction);
     }
@@ -230,7 +233,7 @@ fn a_victim_that_another_needs_goes_though_the_first_does_not_need_it_any_more()
 fn a_new_leader_keeps_the_former_nominations_or_withdraws_them() {
     for phase in [Phase::Ready, Phase::Degraded] {
         let mut world = full();
-        world.handle(Event::NodeSeen(NodeBuilder::new("small").cpu_milli(1000).build()));
+        world.handle(Event::seen(NodeBuilder::new("small").cpu_milli(1000).build()));
         world.corridor(CorridorBuilder::new("c1", 100).phase(phase));
         world.see(preemptor().nominated("n0").build());
         for name in ["a", "b"] {
@@ -258,7 +261,7 @@ fn a_new_leader_keeps_the_former_nominations_or_withdraws_them() {
 #[test]
 fn a_nomination_is_reserved_again_when_the_binding_is_refused() {
     let mut world = full();
-    world.handle(Event::NodeSeen(NodeBuilder::new("small").cpu_milli(1000).build()));
+    world.handle(Event::seen(NodeBuilder::new("small").cpu_milli(1000).build()));
     leaving(&mut world);
     world.end("a");
     world.end("b");

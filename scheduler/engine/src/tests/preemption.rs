@@ -90,7 +90,7 @@ fn a_victim_stays_when_its_place_is_no_longer_needed() {
     world.bind_all();
     let announced = world.one_eviction();
     world.pass(Duration::from_secs(2));
-    world.handle(Event::NodeSeen(NodeBuilder::new("new").build()));
+    world.handle(Event::seen(NodeBuilder::new("new").build()));
     assert_eq!(world.bind_all(), ["urgent"]);
     world.step_done(&announced);
     let withdrawn = world.one_eviction();
@@ -160,7 +160,7 @@ fn a_budget_chooses_other_victims() {
     world.see(bound("guarded", "n0", 1).label("app", "db").build());
     world.see(bound("other", "n0", 1).label("app", "web").build());
     let app = [("app".into(), "db".into())].into();
-    world.handle(Event::BudgetSeen(PodDisruptionBudget {
+    world.handle(Event::seen(PodDisruptionBudget {
         key: key("budget"),
         selector: LabelSelector::of_labels(&app),
         disruptions_allowed: 0,

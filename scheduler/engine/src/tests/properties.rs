@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use model::{Amount, Assignment, ObjectKind, ObjectRef, Phase, PodUid};
+use model::{Amount, Assignment, NodeName, ObjectKind, ObjectRef, Phase, PodUid};
 use proptest::prelude::*;
 
 use super::evictions::Evictions;
 use super::{World, refused};
 use crate::record::Stage;
 use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder, bundle, corridor, key};
-use crate::{Action, Bind, Event, Report, Unschedulable};
+use crate::{Action, Bind, Event, Report, Unschedulable, Watched};
 
 #[derive(Clone, Debug)]
 pub(super) enum Step {
@@ -187,14 +187,14 @@ impl History {
                 self.world.corridor(object);
             }
             Step::ObjectGone(number) => {
-                self.world.handle(Event::ObjectGone(object(*number)));
+                self.world.handle(Event::gone(object(*number)));
             }
             Step::Node { number, cpu } => {
                 let node = NodeBuilder::new(&format!("n{number}")).cpu_milli(*cpu).build();
-                self.world.handle(Event::NodeSeen(node));
+                self.world.handle(Event::seen(node));
             }
             Step::NodeGone(number) => {
-                self.world.handle(Event::NodeGone(format!("n{number}").as_str().into()));
+                self.world.handle(Event::gone(NodeName::from(format!("n{number}").as_str())));
             }
             Step::Backend => self.backends_speak(),
             Step::Pass(seconds) => self.world.pass(Duration::from_secs(u64::from(*seconds))),
@@ -246,12 +246,12 @@ impl History {
 
     fn backends_speak(&mut self) {
         for kind in ObjectKind::ALL {
-            self.world.handle(Event::BackendSeen { kind, age: Duration::ZERO });
+            self.world.handle(Event::Seen(Watched::Backend { kind, age: Duration::ZERO }));
         }
     }
 
     pub(super) fn pod_has_gone(&mut self, uid: &PodUid) {
-        self.world.handle(Event::PodGone(uid.clone()));
+        self.world.handle(Event::gone(uid.clone()));
         let number = uid.as_str().split_once('-').and_then(|(number, _)| number.parse().ok());
         if let Some(number) = number.filter(|number| self.uid(*number) == uid.as_str()) {
             *self.deleted.entry(number).or_default() += 1;
@@ -336,7 +336,7 @@ impl History {
         let pods = self.world.engine.pods.sorted().into_iter();
         let pods: Vec<PodUid> = pods.map(|(uid, _)| uid.clone()).collect();
         for pod in pods {
-            self.world.handle(Event::PodGone(pod));
+            self.world.handle(Event::gone(pod));
         }
         let engine = &self.world.engine;
         assert_eq!(engine.objects.with_queues(), [], "lines in which nobody stands");

@@ -4,7 +4,7 @@ use model::{ObjectKind, Phase};
 
 use super::World;
 use crate::testkit::{CorridorBuilder, PodBuilder};
-use crate::{Event, Report};
+use crate::{Event, Report, Watched};
 
 #[test]
 fn a_held_pod_is_reported_once_while_only_figures_move() {
@@ -39,7 +39,7 @@ fn a_new_cause_is_reported_at_most_four_times_at_once_then_every_thirty_seconds(
     let due = world.engine.poll_timeout().unwrap();
     assert!(due <= world.now + Duration::from_secs(30));
     world.pass(Duration::from_secs(30));
-    world.handle(Event::BackendSeen { kind: ObjectKind::Corridor, age: Duration::ZERO });
+    world.handle(Event::Seen(Watched::Backend { kind: ObjectKind::Corridor, age: Duration::ZERO }));
     let late = world.held_reports();
     assert!(late.len() <= 1, "{late:?}");
 }

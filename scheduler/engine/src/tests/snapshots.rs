@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use model::{
-    Assignment, Deletion, Effect, LabelSelector, ObjectKey, Owner, OwnerKind, PodAffinityTerm,
-    Taint, WeightedPodAffinityTerm,
+    Assignment, Deletion, Effect, LabelSelector, NodeName, ObjectKey, Owner, OwnerKind,
+    PodAffinityTerm, PodUid, Taint, WeightedPodAffinityTerm,
 };
 use proptest::prelude::*;
 
 use super::properties::{History, step};
 use super::{World, json};
 use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder};
-use crate::{Action, Engine, Event, EvictionStep, Report, Snapshot};
+use crate::{Action, Engine, Event, EvictionStep, Report, Snapshot, Watched};
 
 /// Written down and read again, as a journal does it.
 fn brought_back(engine: &Engine) -> Engine {
@@ -67,26 +67,26 @@ proptest! {
 /// What random histories have none of: other schedulers, closed Nodes, evictions half way, gates, controllers.
 fn rich() -> World {
     let mut world = World::with_nodes(2);
-    world.handle(Event::NodeSeen(NodeBuilder::new("closed").label("zone", "z1").build()));
+    world.handle(Event::seen(NodeBuilder::new("closed").label("zone", "z1").build()));
     world.handle(Event::PodUnreadable { pod: "odd".into(), node: "closed".into() });
-    world.handle(Event::NamespaceSeen {
+    world.handle(Event::Seen(Watched::Namespace {
         name: "team-b".into(),
         labels: [(model::SECURITY_DOMAIN_LABEL.into(), "red".into())].into(),
-    });
-    world.handle(Event::PolicySeen {
+    }));
+    world.handle(Event::Seen(Watched::Policy {
         policy: ObjectKey::new("team-a", "p"),
         allowed_tenants: ["team-b".into()].into(),
-    });
+    }));
     let selector: model::Labels = [("app".into(), "a".into())].into();
-    world.handle(Event::ServiceSeen {
+    world.handle(Event::Seen(Watched::Service {
         service: ObjectKey::new("team-a", "web"),
         selector: selector.clone(),
-    });
-    world.handle(Event::OwnerSeen {
+    }));
+    world.handle(Event::Seen(Watched::Owner {
         namespace: "team-a".into(),
         owner: Owner { kind: OwnerKind::ReplicaSet, name: "web".into() },
         selector: LabelSelector::of_labels(&selector),
-    });
+    }));
     world.corridor(CorridorBuilder::new("c1", 100).ticket_hash("abc"));
     world.corridor(CorridorBuilder::bundle("b1", 10).exclusive());
     for number in 0..2 {
@@ -118,7 +118,7 @@ fn tell_all(world: &mut World) {
         let (victim, step) = (eviction.uid.clone(), eviction.step);
         world.handle(Event::EvictionStepDone { victim: victim.clone(), step });
         if step == EvictionStep::Delete {
-            world.handle(Event::PodGone(victim));
+            world.handle(Event::gone(victim));
         }
     }
     while let Some(report) = world.poll_report() {
@@ -131,7 +131,7 @@ fn tell_all(world: &mut World) {
 
 fn go_on(world: &mut World) {
     let steps: [fn(&mut World); 6] = [
-        |world| world.handle(Event::PodGone("odd".into())),
+        |world| world.handle(Event::gone(PodUid::from("odd"))),
         |world| world.corridor(CorridorBuilder::new("gone", 10)),
         |world| world.corridor(CorridorBuilder::new("c1", 300).generation(2)),
         |world| world.pass(Duration::from_mins(6)),
@@ -143,7 +143,10 @@ fn go_on(world: &mut World) {
         world.bind_all();
         tell_all(world);
         world.pass(Duration::from_secs(11));
-        world.handle(Event::BackendSeen { kind: model::ObjectKind::Corridor, age: Duration::ZERO });
+        world.handle(Event::Seen(Watched::Backend {
+            kind: model::ObjectKind::Corridor,
+            age: Duration::ZERO,
+        }));
     }
 }
 
@@ -192,7 +195,7 @@ fn bound(name: &str, node: usize) -> PodBuilder {
 fn full_after(past: impl FnOnce(&mut World)) -> World {
     let mut world = World::with_nodes(0);
     for number in 0..8 {
-        world.handle(Event::NodeSeen(zoned(number)));
+        world.handle(Event::seen(zoned(number)));
         world.see(bound(&format!("low{number}"), number).cpu_milli(3000).build());
     }
     // Matches no later Pod, but keeps their label from being left out.
@@ -253,12 +256,12 @@ fn a_taint_that_is_gone_does_not_bear_on_the_choice() {
         let taint = Taint { key: "k".into(), value: "v".into(), effect: Effect::PreferNoSchedule };
         let mut tainted = zoned(7);
         tainted.node.taints.push(taint);
-        world.handle(Event::NodeSeen(tainted));
-        world.handle(Event::NodeGone("n2".into()));
+        world.handle(Event::seen(tainted));
+        world.handle(Event::gone(NodeName::from("n2")));
         world.see(PodBuilder::new("one").build());
         assert_eq!(world.bind_all(), ["one"]);
         world.end("one");
-        world.handle(Event::NodeSeen(zoned(7)));
+        world.handle(Event::seen(zoned(7)));
     });
     for number in 0..8 {
         world.see(PodBuilder::new(&format!("one{number}")).build());

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::World;
 use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder};
-use crate::{BindRefusal, BindRefusalCause, Event, Explanation, Work};
+use crate::{BindRefusal, BindRefusalCause, Event, Explanation, Watched, Work};
 
 const EVERYTHING: Work = Work { attempts_max: 1, nodes_max: usize::MAX };
 
@@ -17,11 +17,11 @@ fn piece() -> impl Strategy<Value = (u8, i64, u8, bool)> {
 
 fn events(pieces: &[(u8, i64, u8, bool)]) -> Vec<Event> {
     let mut events = vec![
-        Event::ObjectSeen(CorridorBuilder::new("c1", 100).build()),
-        Event::ServiceSeen {
+        Event::seen(CorridorBuilder::new("c1", 100).build()),
+        Event::Seen(Watched::Service {
             service: ObjectKey::new("team-a", "web"),
             selector: [("app".into(), "a0".into())].into(),
-        },
+        }),
     ];
     for number in 0..4 {
         let name = format!("n{number}");
@@ -32,7 +32,7 @@ fn events(pieces: &[(u8, i64, u8, bool)]) -> Vec<Event> {
         } else {
             node
         };
-        events.push(Event::NodeSeen(node.build()));
+        events.push(Event::seen(node.build()));
     }
     for (index, (node, cpu, app, avoids)) in pieces.iter().enumerate() {
         let node = format!("n{node}").as_str().into();
@@ -43,7 +43,7 @@ fn events(pieces: &[(u8, i64, u8, bool)]) -> Vec<Event> {
             }
         });
         let pod = pod.assigned(Assignment::Bound { node, grant: None });
-        events.push(Event::PodSeen(pod.build()));
+        events.push(Event::seen(pod.build()));
     }
     events
 }

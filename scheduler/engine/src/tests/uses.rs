@@ -4,7 +4,7 @@ use model::{Instant, ObjectKind, Phase};
 
 use super::World;
 use crate::testkit::{CorridorBuilder, PodBuilder, corridor};
-use crate::{Engine, EngineConfig, Event, Facts, Report, WatchedKind};
+use crate::{Engine, EngineConfig, Event, Facts, Report, Watched, WatchedKind};
 
 impl World {
     /// What has been told of the use of objects since the last look.
@@ -49,7 +49,7 @@ fn nothing_is_said_of_users_before_all_pods_are_known() {
     let mut world =
         World { engine: Engine::new(EngineConfig::default()), now: Instant::START, twin: None };
     let releasing = CorridorBuilder::new("c1", 100).phase(Phase::Releasing).build();
-    world.handle(Event::ObjectSeen(releasing));
+    world.handle(Event::seen(releasing));
     let synced = |world: &mut World, kinds: &[WatchedKind]| {
         for kind in kinds {
             world.handle(Event::Synced(*kind));
@@ -122,6 +122,6 @@ fn what_could_not_be_written_is_told_again() {
     assert_eq!(world.told().len(), 1);
     world.pass(Duration::from_secs(1));
     world.handle(Event::UseLost(corridor("c1")));
-    world.handle(Event::BackendSeen { kind: ObjectKind::Corridor, age: Duration::ZERO });
+    world.handle(Event::Seen(Watched::Backend { kind: ObjectKind::Corridor, age: Duration::ZERO }));
     assert_eq!(world.told().len(), 1);
 }

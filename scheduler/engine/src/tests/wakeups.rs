@@ -16,7 +16,7 @@ use super::World;
 use crate::queue::ParkKey;
 use crate::record::Stage;
 use crate::testkit::{NodeBuilder, PodBuilder};
-use crate::{Action, Event, Report};
+use crate::{Action, Event, Report, Watched, WatchedId};
 
 /// What a Pod wants of others, and how much it takes.
 #[derive(Clone, Debug)]
@@ -225,19 +225,19 @@ impl History {
                     let (key, value) = ("k".into(), "v".into());
                     node = node.taint(Taint { key, value, effect: Effect::NoSchedule });
                 }
-                Event::NodeSeen(node.build())
+                Event::seen(node.build())
             }
-            Step::NodeGone(number) => Event::NodeGone(format!("n{number}").as_str().into()),
+            Step::NodeGone(number) => Event::gone(NodeName::from(format!("n{number}").as_str())),
             Step::Placed { number, node, wish } => {
                 let node = format!("n{node}").as_str().into();
                 let assignment = Assignment::Bound { node, grant: None };
-                Event::PodSeen(self.pod(*number, wish).assigned(assignment).build())
+                Event::seen(self.pod(*number, wish).assigned(assignment).build())
             }
-            Step::Waiting { number, wish } => Event::PodSeen(self.pod(*number, wish).build()),
+            Step::Waiting { number, wish } => Event::seen(self.pod(*number, wish).build()),
             Step::Gone(number) => {
                 let uid = self.uid(*number);
                 *self.generations.entry(*number).or_default() += 1;
-                Event::PodGone(uid)
+                Event::gone(uid)
             }
             Step::Foreign { node, cpu, priority } => {
                 let pod = PodBuilder::new("foreign").cpu_milli(*cpu).priority(*priority);
@@ -245,10 +245,10 @@ impl History {
                     Some(node) => pod.nominated(&format!("n{node}")),
                     None => pod,
                 };
-                Event::PodSeen(pod.assigned(Assignment::Foreign).build())
+                Event::seen(pod.assigned(Assignment::Foreign).build())
             }
             Step::NamespaceLabel(number) => {
-                Event::NamespaceSeen { name: "team-a".into(), labels: app(*number) }
+                Event::Seen(Watched::Namespace { name: "team-a".into(), labels: app(*number) })
             }
         };
         self.judged(&event)
@@ -306,7 +306,7 @@ impl History {
             |uid: &PodUid| matches!(engine.pods[uid].stage, Stage::Active | Stage::Backoff);
         let mut woken = 0;
         for ((uid, key), had_one_awake) in parked.iter().zip(had_one_awake) {
-            if Some(uid) == changes.as_ref() {
+            if Some(uid) == changes {
                 continue;
             }
             let pod = engine.pod_to_place(&ParkKey { scheduling: self.spec(uid), ..key.clone() });
@@ -322,7 +322,7 @@ impl History {
             // One of a class is woken, the others follow it. A Pod that is new to a class is tried with it.
             let alike = parked
                 .iter()
-                .filter(|(other, other_key)| other_key == key && Some(other) != changes.as_ref());
+                .filter(|(other, other_key)| other_key == key && Some(other) != changes);
             let is_one_woken = alike.clone().any(|(other, _)| is_woken(other));
             assert!(
                 !expected || is_one_woken || had_one_awake || alike.count() == 0,
@@ -364,9 +364,9 @@ impl History {
 }
 
 /// The Pod that an event is about: a change of its own wakes it whatever the cluster says.
-fn about(event: &Event) -> Option<PodUid> {
+fn about(event: &Event) -> Option<&PodUid> {
     match event {
-        Event::PodSeen(Pod { uid, .. }) | Event::PodGone(uid) => Some(uid.clone()),
+        Event::Seen(Watched::Pod(Pod { uid, .. })) | Event::Gone(WatchedId::Pod(uid)) => Some(uid),
         _ => None,
     }
 }

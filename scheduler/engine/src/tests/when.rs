@@ -1,6 +1,6 @@
 //! Estimates of when a Pod could start.
 
-use model::Assignment;
+use model::{Assignment, PodUid};
 
 use super::World;
 use crate::testkit::{CorridorBuilder, PodBuilder, key};
@@ -96,6 +96,6 @@ fn a_pod_that_waits_for_nothing_could_start_now() {
         PodBuilder::new("gated").assigned(Assignment::Gated { gates: vec!["g".into()] }).build(),
     );
     assert_eq!(when(&world, "gated").confidence, Confidence::Unknown);
-    world.handle(Event::PodGone("uid-p".into()));
+    world.handle(Event::gone(PodUid::from("uid-p")));
     assert!(world.engine.when(&key("p"), NOW).is_none());
 }

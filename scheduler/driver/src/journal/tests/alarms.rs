@@ -44,10 +44,10 @@ fn break_the_ledger(chaos: &mut Chaos) {
         let granted = Granted { uid: "corridor-uid".into(), amount: Amount::MAX };
         let grant = Some(Box::new(Grant { corridor: Some(granted), bundle: None }));
         pod.assignment = Assignment::Bound { node: "n1".into(), grant };
-        chaos.handle(Event::PodSeen(pod));
+        chaos.handle(Event::seen(pod));
     }
     for number in [1, 2] {
-        chaos.handle(Event::PodGone(PodUid::new(&format!("uid-{}", 1_000_000 + number))));
+        chaos.handle(Event::gone(PodUid::new(&format!("uid-{}", 1_000_000 + number))));
     }
 }
 
@@ -79,7 +79,7 @@ fn a_pod_on_which_the_engine_fails_is_set_aside_in_a_replay_too() {
     let folder = tempfile::tempdir().unwrap();
     let mut chaos = Chaos::new(Settings::default());
     let pod = chaos.pod(1);
-    chaos.handle(Event::PodSeen(pod));
+    chaos.handle(Event::seen(pod));
     let engine = spoiled(&chaos, |snapshot| snapshot["stats"]["active"] = json!(0));
     chaos.engine = Recorded::new(engine, Settings::default());
     chaos.engine.keep_files_in(folder.path().to_owned());
@@ -105,7 +105,7 @@ fn a_wake_up_that_was_lost_writes_a_journal() {
     Arc::make_mut(&mut pod.spec).needs.clear();
     Arc::make_mut(&mut Arc::make_mut(&mut pod.spec).scheduling).requests.asked.cpu_milli =
         1_000_000;
-    chaos.handle(Event::PodSeen(pod));
+    chaos.handle(Event::seen(pod));
     chaos.decide();
     let engine = spoiled(&chaos, |snapshot| {
         snapshot["nodes"][0]["node"]["allocatable"]["cpu_milli"] = json!(2_000_000);

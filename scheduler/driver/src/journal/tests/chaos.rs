@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use engine::{
     Action, Bind, BindRefusal, BindRefusalCause, Engine, EngineConfig, Event, EvictionStep, Poll,
-    Report, WatchedKind, Work,
+    Report, Watched, WatchedKind, Work,
 };
-use model::{Instant, ObjectKind, Pod, PodUid};
+use model::{Instant, NodeName, ObjectKind, Pod, PodUid};
 use serde_json::json;
 use tokio::sync::oneshot;
 
 use crate::journal::Recorded;
 use crate::journal::keeper::Settings;
+use crate::kinds::corridor::WireCorridor;
+use crate::kinds::{WatchState, seen};
 use crate::profile_names::ProfileNames;
 use crate::translate;
 
@@ -54,7 +56,7 @@ impl Chaos {
 
     pub fn backends_speak(&mut self) {
         for kind in ObjectKind::ALL {
-            self.handle(Event::BackendSeen { kind, age: Duration::ZERO });
+            self.handle(Event::Seen(Watched::Backend { kind, age: Duration::ZERO }));
         }
     }
 
@@ -64,7 +66,7 @@ impl Chaos {
             "metadata": { "name": format!("n{number}"), "labels": { "zone": format!("z{}", number % 2) } },
             "status": { "allocatable": { "cpu": cpu.to_string(), "memory": "16Gi", "pods": "40" } },
         });
-        self.handle(Event::NodeSeen(translate::node(&serde_json::from_value(object).unwrap())));
+        self.handle(Event::seen(translate::node(&serde_json::from_value(object).unwrap())));
     }
 
     fn corridor(&mut self) {
@@ -75,12 +77,8 @@ impl Chaos {
             "spec": { "lanes": 4, "lambdaNm": [1550], "minGbps": 100 },
             "status": { "phase": phase, "achievableGbps": achievable, "corridorId": "cor-1" },
         });
-        let own_writes = own_writes::OwnWrites::default();
-        let seen =
-            translate::Moment { wall_clock: crate::clock::wall_clock(), engine: Instant::START };
-        let corridor =
-            translate::corridor(serde_json::from_value(object).unwrap(), &own_writes, seen);
-        self.handle(Event::ObjectSeen(corridor));
+        let event = seen::<WireCorridor>(&mut WatchState::default(), object);
+        self.handle(event.unwrap());
     }
 
     pub fn pod(&mut self, number: u64) -> Pod {
@@ -112,14 +110,14 @@ impl Chaos {
         match self.below(10) {
             0..5 => {
                 let pod = self.pod(number);
-                self.handle(Event::PodSeen(pod));
+                self.handle(Event::seen(pod));
             }
-            5 => self.handle(Event::PodGone(older)),
+            5 => self.handle(Event::gone(older)),
             6 => self.corridor(),
             7 => {
                 let number = self.below(5);
                 if self.below(3) == 0 {
-                    self.handle(Event::NodeGone(format!("n{number}").as_str().into()));
+                    self.handle(Event::gone(NodeName::from(format!("n{number}").as_str())));
                 } else {
                     self.node(number);
                 }
@@ -157,7 +155,7 @@ impl Chaos {
             let (victim, step) = (eviction.uid, eviction.step);
             self.handle(Event::EvictionStepDone { victim: victim.clone(), step });
             if step == EvictionStep::Delete {
-                self.handle(Event::PodGone(victim));
+                self.handle(Event::gone(victim));
             }
         }
         while let Some(report) = self.engine.poll_report() {

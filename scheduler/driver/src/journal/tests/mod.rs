@@ -111,7 +111,10 @@ fn what_is_no_whole_journal_is_refused_with_the_reason() {
         (why(b"apiVersion: v1\n"), "is not a journal"),
         (why(b""), "is not a journal"),
         (why(b"{}"), "is not a journal"),
-        (why(text.replacen(&format!("\"journal\":{FORMAT}"), "\"journal\":9", 1).as_bytes()), "format 9"),
+        (
+            why(text.replacen(&format!("\"journal\":{FORMAT}"), "\"journal\":9", 1).as_bytes()),
+            "format 9",
+        ),
         (why(text.replacen("\"version\":\"", "\"version\":\"9", 1).as_bytes()), "use 9"),
         (why(text.replacen("\"call\"", "\"cal\"", 1).as_bytes()), "line 3 makes no sense"),
     ];
@@ -149,7 +152,7 @@ fn a_snapshot_takes_some_tens_of_bytes_for_each_pod() {
         pod.uid = PodUid::new(&format!("{high:08x}-{:04x}-4000-{low:012x}", number * 7 % 65_521));
         let node = format!("n{}", number % 50).as_str().into();
         pod.assignment = Assignment::Bound { node, grant: None };
-        chaos.handle(Event::PodSeen(pod));
+        chaos.handle(Event::seen(pod));
     }
     for kind in WatchedKind::ALL {
         chaos.handle(Event::Synced(kind));
