@@ -15,14 +15,15 @@ impl Engine {
     /// Updates the cluster view of a Pod from its record: puts it on its Node, nominates it for one, or removes it.
     /// Waiting Pods that the change may help are woken.
     pub(crate) fn sync_pod_to_cluster(&mut self, uid: &PodUid) {
-        let (record, shown) = (self.pods.get(uid), self.cluster.pods().get(uid).map(|pod| &**pod));
+        let (record, shown) =
+            (self.observed.pods.get(uid), self.observed.cluster.pods().get(uid).map(|pod| &**pod));
         if record.map_or(shown.is_none(), |record| record.is_shown_as(shown)) {
             return;
         }
-        let after = self.pods.get_mut(uid).and_then(Record::show);
+        let after = self.observed.pods.get_mut(uid).and_then(Record::show);
         let before = match &after {
-            Some(pod) => self.cluster.insert_pod(pod.clone()),
-            None => self.cluster.remove_pod(uid),
+            Some(pod) => self.observed.cluster.insert_pod(pod.clone()),
+            None => self.observed.cluster.remove_pod(uid),
         };
         let (before, after) = (before.as_deref(), after.as_deref());
         self.cluster_changed(ClusterChange::Pod { before, after });

@@ -47,35 +47,35 @@ impl DeviceClasses {
 
 impl Engine {
     pub(crate) fn device_class_seen(&mut self, class: Arc<str>, resource: Option<Arc<str>>) {
-        if self.device_classes.0.get(&class) != Some(&resource) {
-            self.device_classes.0.insert(class, resource);
+        if self.observed.device_classes.0.get(&class) != Some(&resource) {
+            self.observed.device_classes.0.insert(class, resource);
             self.report_device_classes();
         }
     }
 
     pub(crate) fn device_class_gone(&mut self, class: &str) {
-        if self.device_classes.0.remove(class).is_some() {
+        if self.observed.device_classes.0.remove(class).is_some() {
             self.report_device_classes();
         }
     }
 
     pub(crate) fn rejected_by_nodes(&self, rejected: NodesRejection) -> Rejection {
-        let unsupported = self.device_classes.unsupported(&rejected);
+        let unsupported = self.observed.device_classes.unsupported(&rejected);
         Rejection::Nodes(NodesRejection { unsupported, ..rejected })
     }
 
     /// Parked Pods are reported anew, and not tried again: what a class serves changes the message only.
     fn report_device_classes(&mut self) {
-        let parked = self.parked.groups().flat_map(|(_, group)| group.pods.values());
+        let parked = self.queues.parked.groups().flat_map(|(_, group)| group.pods.values());
         for uid in parked {
-            let Some(record) = self.pods.get_mut(uid) else { continue };
+            let Some(record) = self.observed.pods.get_mut(uid) else { continue };
             let Some(Rejection::Nodes(rejected)) = record.rejection.as_deref_mut() else {
                 continue;
             };
-            let unsupported = self.device_classes.unsupported(rejected);
+            let unsupported = self.observed.device_classes.unsupported(rejected);
             if rejected.unsupported != unsupported {
                 rejected.unsupported = unsupported;
-                self.reports.unschedulable(self.now, uid, &record.report);
+                self.outbox.reports.unschedulable(self.now, uid, &record.report);
             }
         }
     }

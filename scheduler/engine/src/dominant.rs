@@ -58,7 +58,7 @@ pub(crate) fn dominant(
 }
 
 fn of_object(engine: &Engine, rejection: &ObjectRejection) -> Dominant {
-    let used = engine.objects.get(&rejection.object);
+    let used = engine.observed.objects.get(&rejection.object);
     let used = used.and_then(|object| engine.ledger.object(&object.uid));
     let held_by = used.filter(|_| rejection.phase.is_some()).map_or(0, |used| used.users.len());
     let by = match held_by {
@@ -121,9 +121,9 @@ fn of_nodes(
 
 impl Engine {
     fn free_on(&self, name: &NodeName, resource: &str) -> i64 {
-        let Some(node) = self.cluster.nodes.get(name) else { return 0 };
+        let Some(node) = self.observed.cluster.nodes.get(name) else { return 0 };
         let requested =
-            self.cluster.pods_on(name).map(|pod| pod.requests.effective.amount(resource));
+            self.observed.cluster.pods_on(name).map(|pod| pod.requests.effective.amount(resource));
         let requested = requested.fold(0, i64::saturating_add);
         node.node.allocatable.amount(resource).saturating_sub(requested).max(0)
     }

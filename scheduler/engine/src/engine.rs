@@ -11,16 +11,16 @@ use crate::decision::{Action, Poll, Report, Unschedulable, Work};
 use crate::device_classes::DeviceClasses;
 use crate::event::Event;
 use crate::excluded_nodes::ExcludedNodes;
+use crate::foreign_nominations::ForeignNominations;
 use crate::ledger::Ledger;
 use crate::nomination::Nominations;
 use crate::objects::Objects;
 use crate::observe::WatchedKind;
 use crate::placing::{CacheLimit, Placing};
-use crate::preempt::{Evictions, ForeignNominations};
+use crate::preempt::Evictions;
 use crate::profile::Profiles;
 use crate::queue::{ActiveQueue, BackoffQueue, Bypass, NamespaceThrottle, ParkKey, Parked};
 use crate::queue_metrics::{QueueMetrics, QueuedBy};
-use crate::record::Stage;
 use crate::records::Records;
 use crate::reports::{EventQueue, Reports};
 use crate::rng::Rng;
@@ -50,48 +50,98 @@ pub struct Quota {
     pub pods: Option<usize>,
 }
 
-/// The state of the scheduler: the cluster as observed, the queues, the reservations.
+/// The state of the scheduler.
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) config: EngineConfig,
     pub(crate) now: Instant,
-    /// Nodes, and the Pods that are on them or are nominated for them.
-    pub(crate) cluster: Cluster,
-    /// The same, indexed so that the best Node for a Pod is found quickly.
+    pub(crate) observed: Observed,
+    /// The cluster as observed, indexed so that the best Node for a Pod is found quickly.
     pub(crate) placing: Placing,
-    pub(crate) pods: Records,
-    pub(crate) objects: Objects,
-    pub(crate) fresh: BTreeSet<ObjectKind>,
     pub(crate) ledger: Ledger,
-    pub(crate) active: ActiveQueue,
-    pub(crate) backoff: BackoffQueue,
-    pub(crate) parked: Parked,
-    /// The same, indexed so that the Pods that a change may help are found quickly.
-    pub(crate) wake_index: WakeIndex,
-    pub(crate) throttle: NamespaceThrottle,
-    pub(crate) excluded: ExcludedNodes,
-    pub(crate) device_classes: DeviceClasses,
-    pub(crate) evictions: Evictions,
     pub(crate) nominations: Nominations,
-    pub(crate) foreign: ForeignNominations,
-    pub(crate) sweep_at: Instant,
-    /// The last class that the sweep has judged, while it is not complete.
-    pub(crate) sweep_after: Option<ParkKey>,
-    pub(crate) reports: Reports,
-    pub(crate) uses: Uses,
-    /// Objects whose free bandwidth was kept for the head of their queue, and the count of changes
-    /// at which that was true.
-    pub(crate) kept: BTreeMap<ObjectRef, u64>,
-    /// How often Nodes or what is used of them have changed.
-    pub(crate) room_changes: u64,
-    pub(crate) unsynced: BTreeSet<WatchedKind>,
+    pub(crate) queues: Queues,
+    pub(crate) outbox: Outbox,
     pub(crate) rng: Rng,
-    /// How many Pods were ever seen: the next one's place among equals.
-    pub(crate) pods_seen: u64,
     /// The Pod whose attempt is under way; left behind only by a panic.
     pub(crate) trying: Option<PodUid>,
     pub(crate) stats: Stats,
     pub(crate) queue_metrics: QueueMetrics,
+}
+
+/// What events have shown, and what was decided about each Pod.
+#[derive(Debug)]
+pub(crate) struct Observed {
+    /// Nodes, and the Pods that are on them or are nominated for them.
+    pub cluster: Cluster,
+    pub pods: Records,
+    pub objects: Objects,
+    pub fresh: BTreeSet<ObjectKind>,
+    pub device_classes: DeviceClasses,
+    pub excluded: ExcludedNodes,
+    pub foreign: ForeignNominations,
+    pub unsynced: BTreeSet<WatchedKind>,
+    /// How many Pods were ever seen: the next one's place among equals.
+    pub pods_seen: u64,
+}
+
+/// Where Pods wait. Those that wait for bandwidth are in the queue of their object, in [`Objects`].
+#[derive(Debug)]
+pub(crate) struct Queues {
+    pub active: ActiveQueue,
+    pub backoff: BackoffQueue,
+    pub parked: Parked,
+    /// The parked Pods, indexed so that those that a change may help are found quickly.
+    pub wake_index: WakeIndex,
+    pub throttle: NamespaceThrottle,
+    /// Objects whose free bandwidth was kept for the head of their queue, and the count of changes
+    /// at which that was true.
+    pub kept: BTreeMap<ObjectRef, u64>,
+    /// How often Nodes or what is used of them have changed.
+    pub room_changes: u64,
+    pub sweep_at: Instant,
+    /// The last class that the sweep has judged, while it is not complete.
+    pub sweep_after: Option<ParkKey>,
+}
+
+/// What is to be done and reported behind the Bindings.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    pub evictions: Evictions,
+    pub reports: Reports,
+    pub uses: Uses,
+}
+
+impl Default for Observed {
+    fn default() -> Self {
+        Self {
+            cluster: Cluster::default(),
+            pods: Records::default(),
+            objects: Objects::default(),
+            fresh: BTreeSet::new(),
+            device_classes: DeviceClasses::default(),
+            excluded: ExcludedNodes::default(),
+            foreign: ForeignNominations::default(),
+            unsynced: WatchedKind::ALL.into_iter().collect(),
+            pods_seen: 0,
+        }
+    }
+}
+
+impl Default for Queues {
+    fn default() -> Self {
+        Self {
+            active: ActiveQueue::default(),
+            backoff: BackoffQueue::default(),
+            parked: Parked::default(),
+            wake_index: WakeIndex::default(),
+            throttle: NamespaceThrottle::default(),
+            kept: BTreeMap::new(),
+            room_changes: 0,
+            sweep_at: Instant::START,
+            sweep_after: None,
+        }
+    }
 }
 
 /// Unschedulable Pods looked at in one `poll_report`: most often there is nothing new to report, and a
@@ -108,31 +158,13 @@ impl Engine {
     pub fn new(config: EngineConfig) -> Self {
         Self {
             now: Instant::START,
-            cluster: Cluster::default(),
+            observed: Observed::default(),
             placing: Placing::new(config.cache),
-            pods: Records::default(),
-            objects: Objects::default(),
-            fresh: BTreeSet::new(),
             ledger: Ledger::default(),
-            active: ActiveQueue::default(),
-            backoff: BackoffQueue::default(),
-            parked: Parked::default(),
-            throttle: NamespaceThrottle::default(),
-            wake_index: WakeIndex::default(),
-            excluded: ExcludedNodes::default(),
-            device_classes: DeviceClasses::default(),
-            evictions: Evictions::default(),
             nominations: Nominations::default(),
-            foreign: ForeignNominations::default(),
-            sweep_at: Instant::START,
-            sweep_after: None,
-            reports: Reports::default(),
-            uses: Uses::default(),
-            kept: BTreeMap::new(),
-            room_changes: 0,
-            unsynced: WatchedKind::ALL.into_iter().collect(),
+            queues: Queues::default(),
+            outbox: Outbox::default(),
             rng: Rng::new(config.seed),
-            pods_seen: 0,
             trying: None,
             stats: Stats::default(),
             queue_metrics: QueueMetrics::default(),
@@ -152,21 +184,21 @@ impl Engine {
     /// so none is stale, and a more important Pod never waits behind decided ones.
     pub fn poll(&mut self, now: Instant, budget: Work) -> Poll {
         self.advance(now);
-        if !self.unsynced.is_empty() {
+        if !self.observed.unsynced.is_empty() {
             return Poll::Idle;
         }
         self.queue_metrics.because_of(QueuedBy::AttemptFailure);
         for _ in 0..budget.attempts_max {
-            if self.active.is_empty() {
+            if self.queues.active.is_empty() {
                 self.reconsider_kept();
                 self.release_all_throttled();
             }
-            let Some(pod) = self.active.pop() else { return Poll::Idle };
+            let Some(pod) = self.queues.active.pop() else { return Poll::Idle };
             if let Some(bind) = self.schedule_one(&pod) {
                 return Poll::Bind(bind);
             }
         }
-        if self.active.is_empty() { Poll::Idle } else { Poll::Yield }
+        if self.queues.active.is_empty() { Poll::Idle } else { Poll::Yield }
     }
 
     /// The next action that earlier decisions ask for, beside their Bindings. Poll only while a write can be sent:
@@ -177,120 +209,81 @@ impl Engine {
 
     /// Whether `poll_action` has more to look at, though it may have returned none.
     pub fn has_actions(&self) -> bool {
-        !self.evictions.is_empty()
+        !self.outbox.evictions.is_empty()
     }
 
     /// The next report to write, or none for now: see [`Self::has_reports`].
     pub fn poll_report(&mut self) -> Option<Report> {
         // Few, and others wait for them: a controller that releases an object, for instance. Before all Pods were listed,
         // an object cannot be reported as unused.
-        if self.unsynced.is_empty()
+        if self.observed.unsynced.is_empty()
             && let Some(report) = self.use_report()
         {
             return Some(report);
         }
         // In turn, so that neither a flood of unschedulable Pods nor one of bound Pods delays the reports on the other.
-        if self.reports.is_turn_of_scheduled()
-            && let Some(report) = self.reports.pop_scheduled()
+        if self.outbox.reports.is_turn_of_scheduled()
+            && let Some(report) = self.outbox.reports.pop_scheduled()
         {
             return Some(report);
         }
         self.walk_queues();
         for _ in 0..UNSCHEDULABLE_LOOKS_MAX {
-            let Some(pod) = self.reports.pop_unschedulable() else { break };
+            let Some(pod) = self.outbox.reports.pop_unschedulable() else { break };
             let report = self.unschedulable_report(&pod);
             if report.is_some() {
                 return report;
             }
         }
-        self.reports.pop_scheduled()
+        self.outbox.reports.pop_scheduled()
     }
 
     /// Queues a few more Pods of queues that have changed.
     fn walk_queues(&mut self) {
-        if self.reports.has_unschedulable() {
+        if self.outbox.reports.has_unschedulable() {
             return;
         }
-        let Some((object, after)) = self.reports.queue_to_walk() else { return };
-        let queue = self.objects.queue(&object);
+        let Some((object, after)) = self.outbox.reports.queue_to_walk() else { return };
+        let queue = self.observed.objects.queue(&object);
         let next = queue.map(|queue| queue.waiting_after(after.as_ref(), UNSCHEDULABLE_LOOKS_MAX));
         let next = next.unwrap_or_default();
         for (_, uid) in &next {
-            if let Some(record) = self.pods.get(uid) {
-                self.reports.unschedulable(self.now, uid, &record.report);
+            if let Some(record) = self.observed.pods.get(uid) {
+                self.outbox.reports.unschedulable(self.now, uid, &record.report);
             }
         }
         let to =
             next.last().filter(|_| next.len() == UNSCHEDULABLE_LOOKS_MAX).map(|(place, _)| place);
-        self.reports.walked(&object, to.cloned());
+        self.outbox.reports.walked(&object, to.cloned());
     }
 
     /// Whether `poll_report` has more to look at, though it may have returned none.
     pub fn has_reports(&self) -> bool {
-        !self.reports.is_empty() || (self.unsynced.is_empty() && !self.uses.is_empty())
+        !self.outbox.reports.is_empty()
+            || (self.observed.unsynced.is_empty() && !self.outbox.uses.is_empty())
     }
 
     /// Whether everything has been listed once, so that Pods are placed.
     pub fn is_synced(&self) -> bool {
-        self.unsynced.is_empty()
-    }
-
-    /// When to poll again though no event has come.
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        let stale_at = self.objects.next_stale(self.now);
-        let sweep_at = Some(self.sweep_at).filter(|_| !self.parked.is_empty());
-        let due = [
-            self.backoff.next_due(),
-            self.reports.next_due(),
-            self.uses.next_due(),
-            self.foreign.next_due(self.now),
-            self.nominations.next_due(),
-            self.evictions.next_due(),
-            self.excluded.next_due(),
-            self.objects.next_window(),
-            stale_at,
-            sweep_at,
-        ];
-        due.into_iter().flatten().min()
+        self.observed.unsynced.is_empty()
     }
 
     pub fn stats(&self) -> Stats {
-        let nodes = self.cluster.nodes.len();
-        Stats { nodes, reports_dropped: self.reports.dropped, ..self.stats.clone() }
+        let nodes = self.observed.cluster.nodes.len();
+        Stats { nodes, reports_dropped: self.outbox.reports.dropped, ..self.stats.clone() }
     }
 
     /// What Pods reserve of the object now.
     pub fn reserved(&self, object: &ObjectRef) -> Option<Amount> {
-        self.objects.get(object).map(|object| self.ledger.reserved(&object.uid))
-    }
-
-    /// Everything that happens by time alone.
-    fn advance(&mut self, now: Instant) {
-        self.now = self.now.max(now);
-        self.queue_metrics.because_of(QueuedBy::BackoffComplete);
-        while let Some(pod) = self.backoff.pop_due(self.now) {
-            self.move_to(&pod, Stage::Active);
-        }
-        self.reports.advance(self.now);
-        self.uses.advance(self.now);
-        self.queue_metrics.because_of(QueuedBy::Object);
-        self.note_freshness();
-        self.turn_windows();
-        self.queue_metrics.because_of(QueuedBy::NodeUpdate);
-        self.age_foreign();
-        self.evictions.advance(self.now);
-        self.end_overdue_nominations();
-        self.readmit_due();
-        self.reconsider_nominations();
-        self.queue_metrics.because_of(QueuedBy::Sweep);
-        self.sweep();
+        self.observed.objects.get(object).map(|object| self.ledger.reserved(&object.uid))
     }
 
     /// The report on an unschedulable Pod in its present state; none if there is nothing new.
     fn unschedulable_report(&mut self, uid: &PodUid) -> Option<Report> {
         self.refresh_rejection(uid);
-        let (nodes_total, excluded) = (self.cluster.nodes.len(), self.excluded.message());
-        let record = self.pods.get_mut(uid)?;
+        let (nodes_total, excluded) =
+            (self.observed.cluster.nodes.len(), self.observed.excluded.message());
+        let record = self.observed.pods.get_mut(uid)?;
         if !record.stage.is_waiting() {
             return None;
         }

@@ -35,7 +35,7 @@ impl Engine {
     /// The Pod of this kind as the rules see it, with what it refers to as it is now.
     pub(crate) fn pod_to_place(&self, key: &ParkKey) -> ClusterPod {
         let mut pod = key.as_pod();
-        let objects = key.objects.iter().filter_map(|object| self.objects.get(object));
+        let objects = key.objects.iter().filter_map(|object| self.observed.objects.get(object));
         pod.reach = objects.map(reach).collect();
         pod
     }
@@ -44,14 +44,15 @@ impl Engine {
     pub(crate) fn best_node(&mut self, key: &ParkKey) -> Option<Result<NodeName, Diagnosis>> {
         let class = self.class_key(key);
         let rules = &self.config.profiles.of(&key.profile).rules;
-        let nominated = key.nominated.as_ref().and_then(|(node, _)| self.cluster.nodes.get(node));
+        let nominated =
+            key.nominated.as_ref().and_then(|(node, _)| self.observed.cluster.nodes.get(node));
         if let Some(node) = nominated {
             let to_place = self.pod_to_place(key);
-            if rules::filter(rules, &self.cluster, &to_place, node).is_empty() {
+            if rules::filter(rules, &self.observed.cluster, &to_place, node).is_empty() {
                 return Some(Ok(node.node.name.clone()));
             }
         }
-        let view = View { rules, cluster: &self.cluster };
+        let view = View { rules, cluster: &self.observed.cluster };
         match self.placing.choose(view, &class, &mut self.rng) {
             Choice::On(node) => Some(Ok(node)),
             Choice::Nowhere => {
@@ -65,7 +66,7 @@ impl Engine {
 
     /// The kind of Pod by what bears on where it goes, with what it refers to as it is now.
     pub(crate) fn class_key(&self, key: &ParkKey) -> PodClassKey {
-        let objects = key.objects.iter().filter_map(|object| self.objects.get(object));
+        let objects = key.objects.iter().filter_map(|object| self.observed.objects.get(object));
         PodClassKey {
             profile: key.profile.clone(),
             namespace: key.namespace.clone(),
@@ -81,14 +82,14 @@ impl Engine {
     /// Evaluates at most `nodes_max` Nodes.
     pub(crate) fn evaluate_among(&self, key: &ParkKey, nodes_max: usize) -> Evaluation {
         let (rules, pod) = (self.rules_of(&key.profile), &self.pod_to_place(key));
-        match decide_among(rules, &self.cluster, pod, nodes_max) {
+        match decide_among(rules, &self.observed.cluster, pod, nodes_max) {
             Decision::Placed(placement) => Evaluation::Feasible(placement),
             Decision::Failed(failure) => Evaluation::Failed(failure.to_string()),
             Decision::Rejected(rejection) => {
                 let preemption = if rejection.nodes.is_empty() {
                     Preemption::NotTried
                 } else {
-                    preempt_after(rules, &self.cluster, pod, &rejection)
+                    preempt_after(rules, &self.observed.cluster, pod, &rejection)
                 };
                 let rejected = NodesRejection::new(&rejection, &preemption);
                 Evaluation::Rejected { nodes: rejection.nodes, rejected, preemption }
@@ -98,7 +99,7 @@ impl Engine {
 
     pub(crate) fn fits_some_node(&self, spec: &PodSpec) -> bool {
         let pod = self.pod_to_place(&ParkKey::of(spec));
-        fits_somewhere(self.rules_of(&spec.profile), &self.cluster, &pod)
+        fits_somewhere(self.rules_of(&spec.profile), &self.observed.cluster, &pod)
     }
 }
 

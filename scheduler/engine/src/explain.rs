@@ -76,7 +76,7 @@ pub struct LinePosition {
 impl Engine {
     /// Explains a Pod that the engine knows; `None` if it knows no such Pod.
     pub fn explain(&self, pod: &ObjectKey) -> Option<Explanation> {
-        let record = self.pods.named(pod)?;
+        let record = self.observed.pods.named(pod)?;
         let question = Question {
             pod: pod.clone(),
             spec: &record.pod.spec,
@@ -97,14 +97,14 @@ impl Engine {
             record.rejection.as_deref()
         {
             // What the rules say of it is not why it waits.
-            explanation.message = rejection.message(self.cluster.nodes.len());
+            explanation.message = rejection.message(self.observed.cluster.nodes.len());
             let plugin = if *rejection == Rejection::Quarantined { "Pod" } else { BINDER };
             explanation.dominant = Some(Dominant::plain(plugin, explanation.message.clone()));
             explanation.wakes_on = vec![rejection.wake_on().to_string()];
         }
         if record.stage == Stage::Throttled {
             let namespace = &record.pod.spec.namespace;
-            let open = self.throttle.open(namespace);
+            let open = self.queues.throttle.open(namespace);
             let _ = write!(
                 explanation.message,
                 "; it waits because the API server fails or takes long to bind Pods of namespace {namespace}: \
@@ -154,13 +154,15 @@ impl Engine {
             (None, Ok(_), Evaluation::Failed(why)) => Some(Rejection::Failed(why.clone())),
             (None, Ok(_), Evaluation::Feasible(_)) => None,
         };
-        let total = self.cluster.nodes.len();
+        let total = self.observed.cluster.nodes.len();
         Explanation {
             pod: question.pod.clone(),
             state: if rejection.is_some() { "unschedulable" } else { "schedulable" },
             message: rejection.as_ref().map_or_else(
                 || format!("{} of {total} nodes can take it", evaluation.feasible()),
-                |rejection| rejection.message_with(total, self.excluded.message().as_deref()),
+                |rejection| {
+                    rejection.message_with(total, self.observed.excluded.message().as_deref())
+                },
             ),
             dominant: rejection
                 .as_ref()
@@ -180,7 +182,8 @@ impl Engine {
             let message = rejected.preemption.as_deref()?.to_owned();
             return Some(PreemptionExplained { message: Some(message), ..Default::default() });
         };
-        let key_of = |uid: &PodUid| self.cluster.pods().get(uid).map(|pod| pod.key.clone());
+        let key_of =
+            |uid: &PodUid| self.observed.cluster.pods().get(uid).map(|pod| pod.key.clone());
         let victims = best.iter().filter_map(|node| {
             let victims = candidates.get(node)?.victims.iter().filter_map(key_of).collect();
             Some((node.clone(), victims))
@@ -194,7 +197,7 @@ impl Engine {
 
     fn line_position(&self, record: &Record) -> Option<LinePosition> {
         let Stage::InQueue(object) = &record.stage else { return None };
-        let queue = self.objects.queue(object)?;
+        let queue = self.observed.objects.queue(object)?;
         let over_quota = |namespace: &str| self.is_over_quota(object, namespace);
         let over = over_quota(&record.pod.spec.namespace);
         let rank = Rank { over_quota: over, order: record.order };

@@ -31,6 +31,7 @@ mod evaluation;
 mod event;
 mod excluded_nodes;
 mod explain;
+mod foreign_nominations;
 mod ledger;
 mod nodes_rejection;
 mod nomination;
@@ -57,6 +58,7 @@ mod testkit;
 #[cfg(test)]
 mod tests;
 mod throttling;
+mod timers;
 mod transaction;
 mod units;
 mod uses;

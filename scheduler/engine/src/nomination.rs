@@ -58,7 +58,7 @@ impl Engine {
     /// Gives the Pod this nomination in the place of the one that it has. What it takes is held by
     /// [`Self::reserve_nominated`].
     pub(crate) fn set_nomination(&mut self, uid: &PodUid, new: Option<Nomination>) {
-        let Some(record) = self.pods.get_mut(uid) else { return };
+        let Some(record) = self.observed.pods.get_mut(uid) else { return };
         let before = std::mem::replace(&mut record.nominated, new.map(Box::new));
         let has_moved = before.as_ref().map(|it| &it.place.node) != record.nominated_node();
         if let Some(before) = &before {
@@ -72,7 +72,7 @@ impl Engine {
             self.nominations.due.insert((nomination.until, uid.clone()));
         }
         if has_moved {
-            self.reports.unschedulable(self.now, uid, &record.report);
+            self.outbox.reports.unschedulable(self.now, uid, &record.report);
             self.sync_pod_to_cluster(uid);
         }
         if let Some(before) = before.filter(|before| before.is_reserved) {
@@ -83,7 +83,7 @@ impl Engine {
     /// The nomination does not help any more: what it holds is free, its victims are spared, and the Pod looks for
     /// another place.
     pub(crate) fn withdraw_nomination(&mut self, uid: &PodUid) {
-        if self.pods.get(uid).is_none_or(|record| record.nominated.is_none()) {
+        if self.observed.pods.get(uid).is_none_or(|record| record.nominated.is_none()) {
             return;
         }
         self.set_nomination(uid, None);
@@ -94,7 +94,7 @@ impl Engine {
 
     /// Holds for a nominated Pod everything that it takes, all of it or nothing. `false`: there is not enough.
     pub(crate) fn reserve_nominated(&mut self, uid: &PodUid) -> bool {
-        let Some(record) = self.pods.get(uid) else { return false };
+        let Some(record) = self.observed.pods.get(uid) else { return false };
         let Some(nomination) = record.nominated.as_deref() else { return false };
         if nomination.is_reserved {
             return true;
@@ -110,7 +110,9 @@ impl Engine {
         }
         self.ledger.commit();
         self.question_nominees_of(&place);
-        if let Some(nomination) = self.pods.get_mut(uid).and_then(|it| it.nominated.as_mut()) {
+        if let Some(nomination) =
+            self.observed.pods.get_mut(uid).and_then(|it| it.nominated.as_mut())
+        {
             nomination.place = place;
             nomination.is_reserved = true;
         }
@@ -120,7 +122,7 @@ impl Engine {
     /// What a Pod takes of the objects that it refers to; `None` if one of them is not there.
     fn granted_to(&self, pod: &Pod) -> Option<Box<[Granted]>> {
         let granted = |need: &Need| {
-            let uid = self.objects.get(&need.object)?.uid.clone();
+            let uid = self.observed.objects.get(&need.object)?.uid.clone();
             Some(Granted { uid, amount: need.reserves() })
         };
         pod.spec.needs.iter().map(granted).collect()
@@ -131,10 +133,10 @@ impl Engine {
         let node = pod.nominated_node.clone()?;
         let priority = pod.spec.scheduling.priority;
         let is_announced = |other: &ClusterPod| {
-            let record = self.pods.get(&other.uid).filter(|_| other.priority < priority);
+            let record = self.observed.pods.get(&other.uid).filter(|_| other.priority < priority);
             record.is_some_and(|it| it.pod.is_announced)
         };
-        let on_node = self.cluster.pods_on(&node);
+        let on_node = self.observed.cluster.pods_on(&node);
         let leaving = on_node.filter(|other| is_victim(other, priority) || is_announced(other));
         let victims: Vec<PodUid> = leaving.map(|other| other.uid.clone()).collect();
         let until = self.victims_end_by(&victims);
@@ -143,7 +145,7 @@ impl Engine {
 
     /// When these victims should be gone.
     pub(crate) fn victims_end_by(&self, victims: &[PodUid]) -> Instant {
-        let grace = victims.iter().filter_map(|uid| self.pods.get(uid));
+        let grace = victims.iter().filter_map(|uid| self.observed.pods.get(uid));
         let grace = grace.map(|record| record.pod.grace_period).max().unwrap_or_default();
         self.now + grace + VICTIMS_LATE_MAX
     }
@@ -151,7 +153,8 @@ impl Engine {
     /// Another step of sending its victims away was done.
     pub(crate) fn prolong_nomination(&mut self, uid: &PodUid, victim: &PodUid) {
         let until = self.victims_end_by(std::slice::from_ref(victim));
-        let Some(nomination) = self.pods.get_mut(uid).and_then(|it| it.nominated.as_mut()) else {
+        let Some(nomination) = self.observed.pods.get_mut(uid).and_then(|it| it.nominated.as_mut())
+        else {
             return;
         };
         if nomination.until < until {
@@ -176,7 +179,9 @@ impl Engine {
             // Another object under the same name.
             return false;
         }
-        let Some(node) = self.cluster.nodes.get(&nomination.place.node) else { return false };
+        let Some(node) = self.observed.cluster.nodes.get(&nomination.place.node) else {
+            return false;
+        };
         let priority = record.pod.spec.scheduling.priority;
         let is_leaving = |other: &&ClusterPod| {
             let is_sent_away = nomination.victims.contains(&other.uid) && other.priority < priority;
@@ -184,10 +189,10 @@ impl Engine {
             leaves && Some(&other.uid) != spared
         };
         let leaving: Vec<&ClusterPod> =
-            self.cluster.pods_on(&nomination.place.node).filter(is_leaving).collect();
+            self.observed.cluster.pods_on(&nomination.place.node).filter(is_leaving).collect();
         let (key, rules) = (record.park_key(), self.rules_of(&record.pod.spec.profile));
         let to_place = self.pod_to_place(&key);
-        rules::filter_without(rules, &self.cluster, &to_place, node, &leaving).is_empty()
+        rules::filter_without(rules, &self.observed.cluster, &to_place, node, &leaving).is_empty()
     }
 
     /// To be called after every change of the cluster. Pods that ask something of the Pods on other Nodes are asked
@@ -198,7 +203,7 @@ impl Engine {
         }
         let questioned = &mut self.nominations.questioned;
         let mut on = |node: &NodeName| {
-            questioned.extend(self.cluster.nominated(node).map(|pod| pod.uid.clone()));
+            questioned.extend(self.observed.cluster.nominated(node).map(|pod| pod.uid.clone()));
         };
         match change {
             ClusterChange::Node(node) => on(node),
@@ -213,7 +218,7 @@ impl Engine {
     }
 
     pub(crate) fn question_nominee(&mut self, uid: &PodUid) {
-        if self.pods.get(uid).is_some_and(|record| record.nominated.is_some()) {
+        if self.observed.pods.get(uid).is_some_and(|record| record.nominated.is_some()) {
             self.nominations.questioned.insert(uid.clone());
         }
     }
@@ -231,7 +236,7 @@ impl Engine {
     pub(crate) fn question_nominees_for(&mut self, concerns: impl Fn(&ObjectRef) -> bool) {
         let nominated = self.nominations.due.iter().map(|(_, uid)| uid);
         let concerned = nominated.filter(|uid| {
-            let record = self.pods.get(uid);
+            let record = self.observed.pods.get(uid);
             record.is_some_and(|it| it.pod.spec.needs.iter().any(|need| concerns(&need.object)))
         });
         let concerned: Vec<PodUid> = concerned.cloned().collect();
@@ -244,13 +249,13 @@ impl Engine {
         while !self.nominations.questioned.is_empty() {
             let questioned = std::mem::take(&mut self.nominations.questioned);
             let mut records: Vec<_> =
-                questioned.iter().filter_map(|uid| self.pods.get(uid)).collect();
+                questioned.iter().filter_map(|uid| self.observed.pods.get(uid)).collect();
             records.sort_by_key(|record| std::cmp::Reverse(record.order));
             let uids: Vec<PodUid> = records.iter().map(|it| it.pod.uid.clone()).collect();
             for uid in uids {
                 let waits =
                     |record: &&Record| record.nominated.is_some() && record.stage.is_waiting();
-                let record = self.pods.get(&uid).filter(waits);
+                let record = self.observed.pods.get(&uid).filter(waits);
                 if record.is_some_and(|record| !self.nomination_helps(record, None)) {
                     self.withdraw_nomination(&uid);
                 }
@@ -260,7 +265,7 @@ impl Engine {
 
     /// Its preemption has failed: it backs off, so that other Pods come first.
     pub(crate) fn step_back(&mut self, uid: &PodUid) {
-        if let Some(record) = self.pods.get_mut(uid).filter(|it| it.stage.is_waiting()) {
+        if let Some(record) = self.observed.pods.get_mut(uid).filter(|it| it.stage.is_waiting()) {
             record.failures = record.failures.saturating_add(1);
             record.not_before = self.now + backoff_after(record.failures);
         }

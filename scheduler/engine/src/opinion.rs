@@ -52,7 +52,7 @@ impl Engine {
         let Candidate { uid, spec, nominated } = candidate;
         let nominated = nominated.map(|node| (node.clone(), uid.clone()));
         let key = ParkKey { nominated, ..ParkKey::of(spec) };
-        let nodes_total = self.cluster.nodes.len();
+        let nodes_total = self.observed.cluster.nodes.len();
         let last = Order::new(spec.scheduling.priority, i64::MAX, u64::MAX);
         let evaluation = self.evaluate(&key);
         let on_chosen = on_node(&evaluation, chosen);
@@ -80,7 +80,7 @@ impl Engine {
 
     /// Whether the Pod is known to be on a Node.
     pub fn is_bound(&self, uid: &PodUid) -> bool {
-        self.pods.get(uid).is_some_and(|record| matches!(record.stage, Stage::Bound))
+        self.observed.pods.get(uid).is_some_and(|record| matches!(record.stage, Stage::Bound))
     }
 }
 

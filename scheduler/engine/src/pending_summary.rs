@@ -34,7 +34,7 @@ impl Engine {
         if stats.parked + stats.in_queue + stats.blocked + stats.gated == 0 {
             return summary;
         }
-        for record in self.pods.values() {
+        for record in self.observed.pods.values() {
             self.count_in(&mut summary, record);
         }
         if !summary.stranded_cpu_milli.is_empty() {
@@ -92,12 +92,13 @@ impl Engine {
 
     fn free_cpu_milli(&self) -> i64 {
         let free = |name: &NodeName| {
-            let node = &self.cluster.nodes.get(name)?.node;
-            let requested = self.cluster.pods_on(name).map(|pod| pod.requests.effective.cpu_milli);
+            let node = &self.observed.cluster.nodes.get(name)?.node;
+            let requested =
+                self.observed.cluster.pods_on(name).map(|pod| pod.requests.effective.cpu_milli);
             let requested = requested.fold(0, i64::saturating_add);
             let takes_more = !node.unschedulable && node.pods_max > 0;
             takes_more.then(|| node.allocatable.cpu_milli.saturating_sub(requested).max(0))
         };
-        self.cluster.nodes.keys().filter_map(free).fold(0, i64::saturating_add)
+        self.observed.cluster.nodes.keys().filter_map(free).fold(0, i64::saturating_add)
     }
 }

@@ -5,17 +5,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use model::{ClusterPod, Deletion, Instant, NodeName, ObjectKey, Pod, PodDisruptionBudget, PodUid};
+use model::{Deletion, Instant, NodeName, ObjectKey, PodUid};
 
 use crate::decision::Eviction;
 use crate::engine::Engine;
 use crate::event::EvictionStep;
 use crate::nomination::Nomination;
 use crate::record::{Record, Stage};
-use crate::wake::ClusterChange;
-
-/// A nomination by another scheduler counts for this long: one that it never withdraws must not block a Node for ever.
-const FOREIGN_NOMINATION_FOR: Duration = Duration::from_mins(5);
 
 /// A deletion is tried this often. It is asked for anew each time, because what it is for may have changed.
 const DELETIONS_MAX: u32 = 3;
@@ -108,33 +104,21 @@ impl Evictions {
     }
 }
 
-/// Nominated Pods of other schedulers: the Node of each, and until when that counts.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct ForeignNominations {
-    nominated: BTreeMap<PodUid, (NodeName, Instant)>,
-}
-
-impl ForeignNominations {
-    /// When the next nomination that still counts ends.
-    pub fn next_due(&self, now: Instant) -> Option<Instant> {
-        self.nominated.values().map(|(_, until)| *until).filter(|until| *until > now).min()
-    }
-}
-
 impl Engine {
     /// Nominates the Pod for the Node, and begins the eviction of the victims.
     pub(crate) fn nominate(&mut self, preemptor: &PodUid, clearing: Clearing) {
         let Clearing { node, victims } = clearing;
-        let Some(record) = self.pods.get(preemptor) else { return };
+        let Some(record) = self.observed.pods.get(preemptor) else { return };
         let (key, priority) = (record.pod.key.clone(), record.pod.spec.scheduling.priority);
         self.stats.preemptions += 1;
         self.stats.preemption_victims += victims.len() as u64;
         for uid in &victims {
-            let Some(victim) = self.pods.get(uid) else { continue };
-            if victim.pod.deletion.is_terminating() || self.evictions.open.contains_key(uid) {
+            let Some(victim) = self.observed.pods.get(uid) else { continue };
+            if victim.pod.deletion.is_terminating() || self.outbox.evictions.open.contains_key(uid)
+            {
                 continue;
             }
-            self.evictions.begin(Eviction {
+            self.outbox.evictions.begin(Eviction {
                 victim: victim.pod.key.clone(),
                 uid: uid.clone(),
                 step: EvictionStep::Announce,
@@ -144,7 +128,7 @@ impl Engine {
             });
         }
         let until = self.victims_end_by(&victims);
-        match self.pods.get_mut(preemptor).and_then(|it| it.nominated.as_mut()) {
+        match self.observed.pods.get_mut(preemptor).and_then(|it| it.nominated.as_mut()) {
             Some(nomination) if nomination.place.node == node => nomination.victims = victims,
             _ => {
                 let new = Nomination::new(node.clone(), victims, until);
@@ -156,9 +140,9 @@ impl Engine {
 
     /// Withdraws the nominations of less important Pods for the same Node.
     fn withdraw_lesser_nominations(&mut self, node: &NodeName, priority: i32) {
-        let nominated = self.cluster.nominated(node).filter(|pod| pod.priority < priority);
+        let nominated = self.observed.cluster.nominated(node).filter(|pod| pod.priority < priority);
         // Nominations by other schedulers are not withdrawn here.
-        let lesser = nominated.filter(|pod| self.pods.contains_key(&pod.uid));
+        let lesser = nominated.filter(|pod| self.observed.pods.contains_key(&pod.uid));
         let lesser: Vec<PodUid> = lesser.map(|pod| pod.uid.clone()).collect();
         for uid in lesser {
             self.withdraw_nomination(&uid);
@@ -168,10 +152,10 @@ impl Engine {
     /// Another replica may have led meanwhile: nominations are read from the Pods, as far as they can still be reserved.
     /// The announcement of a victim that none of them needs is withdrawn.
     pub(crate) fn term_began(&mut self) {
-        self.evictions = Evictions::default();
+        self.outbox.evictions = Evictions::default();
         self.take_over_announced();
-        self.uses.report_anew(self.objects.refs());
-        let all = self.pods.sorted().into_iter();
+        self.outbox.uses.report_anew(self.observed.objects.refs());
+        let all = self.observed.pods.sorted().into_iter();
         let mut waiting: Vec<_> = all.filter(|(_, record)| record.stage.is_waiting()).collect();
         waiting.sort_by_key(|(_, record)| record.order);
         let read: Vec<(PodUid, Option<Nomination>)> = waiting
@@ -195,10 +179,10 @@ impl Engine {
 
     /// Begun as withdrawals: a victim that is still needed when its step is handed out is announced again instead.
     fn take_over_announced(&mut self) {
-        for (uid, record) in self.pods.sorted() {
+        for (uid, record) in self.observed.pods.sorted() {
             let reservation = record.reservation.as_ref().filter(|_| record.pod.is_announced);
             let Some(reservation) = reservation else { continue };
-            self.evictions.begin(Eviction {
+            self.outbox.evictions.begin(Eviction {
                 victim: record.pod.key.clone(),
                 uid: uid.clone(),
                 step: EvictionStep::Withdraw,
@@ -212,10 +196,10 @@ impl Engine {
 
     /// The next step of an eviction. Whether it is still wanted is asked now, right before it is done.
     pub(crate) fn next_eviction(&mut self) -> Option<Eviction> {
-        while let Some(mut eviction) = self.evictions.pop() {
+        while let Some(mut eviction) = self.outbox.evictions.pop() {
             if !self.is_there(&eviction) {
                 // It has gone by itself, or is going.
-                self.evictions.forget(&eviction.uid);
+                self.outbox.evictions.forget(&eviction.uid);
                 continue;
             }
             let wanted_by = self.wanted_by(&eviction);
@@ -224,7 +208,7 @@ impl Engine {
             }
             match (wanted_by, eviction.step) {
                 (None, EvictionStep::Announce) => {
-                    self.evictions.forget(&eviction.uid);
+                    self.outbox.evictions.forget(&eviction.uid);
                     continue;
                 }
                 (None, EvictionStep::Delete | EvictionStep::Withdraw) => {
@@ -238,7 +222,7 @@ impl Engine {
                     (eviction.preemptor, eviction.preemptor_uid) = preemptor;
                 }
             }
-            self.evictions.hand_out(&eviction);
+            self.outbox.evictions.hand_out(&eviction);
             return Some(eviction);
         }
         None
@@ -246,7 +230,7 @@ impl Engine {
 
     /// Whether the victim is still where it was to leave.
     fn is_there(&self, eviction: &Eviction) -> bool {
-        self.pods.get(&eviction.uid).is_some_and(|record| {
+        self.observed.pods.get(&eviction.uid).is_some_and(|record| {
             record.stage == Stage::Bound
                 && record.reservation.as_ref().is_some_and(|it| it.node == eviction.node)
                 && record.pod.deletion == Deletion::None
@@ -258,7 +242,7 @@ impl Engine {
     fn wanted_by(&self, eviction: &Eviction) -> Option<(ObjectKey, PodUid)> {
         let mut nominees = self.nominees_that_want(&eviction.uid, &eviction.node);
         nominees.sort_by_key(|uid| *uid != eviction.preemptor_uid);
-        let mut records = nominees.iter().filter_map(|uid| self.pods.get(uid));
+        let mut records = nominees.iter().filter_map(|uid| self.observed.pods.get(uid));
         let wants = |record: &&Record| {
             self.nomination_helps(record, None)
                 && !self.nomination_helps(record, Some(&eviction.uid))
@@ -269,23 +253,27 @@ impl Engine {
     /// No nomination for the Node counts on this victim any more.
     fn spare(&mut self, victim: &PodUid, node: &NodeName) {
         for uid in self.nominees_that_want(victim, node) {
-            if let Some(nomination) = self.pods.get_mut(&uid).and_then(|it| it.nominated.as_mut()) {
+            if let Some(nomination) =
+                self.observed.pods.get_mut(&uid).and_then(|it| it.nominated.as_mut())
+            {
                 nomination.victims.retain(|it| it != victim);
             }
         }
     }
 
     fn nominees_that_want(&self, victim: &PodUid, node: &NodeName) -> Vec<PodUid> {
-        let nominated = self.cluster.nominated(node).map(|pod| &pod.uid);
+        let nominated = self.observed.cluster.nominated(node).map(|pod| &pod.uid);
         let wants = |uid: &&PodUid| {
-            let nomination = self.pods.get(uid).and_then(|record| record.nominated.as_deref());
+            let nomination =
+                self.observed.pods.get(uid).and_then(|record| record.nominated.as_deref());
             nomination.is_some_and(|it| it.victims.contains(victim))
         };
         nominated.filter(wants).cloned().collect()
     }
 
     pub(crate) fn eviction_step_done(&mut self, victim: &PodUid, step: EvictionStep) {
-        let Some(open) = self.evictions.open.get(victim).filter(|it| it.eviction.step == step)
+        let Some(open) =
+            self.outbox.evictions.open.get(victim).filter(|it| it.eviction.step == step)
         else {
             return;
         };
@@ -294,102 +282,45 @@ impl Engine {
         match step {
             // Whether it is still wanted is asked when that is handed out.
             EvictionStep::Announce => {
-                self.evictions.begin(Eviction { step: EvictionStep::Delete, ..eviction });
+                self.outbox.evictions.begin(Eviction { step: EvictionStep::Delete, ..eviction });
             }
             EvictionStep::Withdraw if self.wanted_by(&eviction).is_some() => {
-                self.evictions.begin(Eviction { step: EvictionStep::Announce, ..eviction });
+                self.outbox.evictions.begin(Eviction { step: EvictionStep::Announce, ..eviction });
             }
-            EvictionStep::Delete | EvictionStep::Withdraw => self.evictions.forget(victim),
+            EvictionStep::Delete | EvictionStep::Withdraw => self.outbox.evictions.forget(victim),
         }
     }
 
     /// It was not deleted, this time.
     pub(crate) fn eviction_delayed(&mut self, victim: &PodUid) {
-        let Some(open) = self.evictions.open.get(victim) else { return };
+        let Some(open) = self.outbox.evictions.open.get(victim) else { return };
         if open.tries >= DELETIONS_MAX {
             self.eviction_failed(victim);
         } else {
-            self.evictions.again_at(self.now + DELETE_AGAIN_AFTER, victim);
+            self.outbox.evictions.again_at(self.now + DELETE_AGAIN_AFTER, victim);
         }
     }
 
     /// The victim stays: a possible announcement is withdrawn, and no nomination counts on it any more.
     pub(crate) fn eviction_failed(&mut self, victim: &PodUid) {
-        let Some(Open { eviction, tries, .. }) = self.evictions.open.get(victim).cloned() else {
+        let Some(Open { eviction, tries, .. }) = self.outbox.evictions.open.get(victim).cloned()
+        else {
             return;
         };
         if eviction.step == EvictionStep::Withdraw {
             if tries < WITHDRAWALS_MAX {
-                self.evictions.again_at(self.now + WITHDRAW_AGAIN_AFTER, victim);
+                self.outbox.evictions.again_at(self.now + WITHDRAW_AGAIN_AFTER, victim);
             } else {
-                self.evictions.forget(victim);
+                self.outbox.evictions.forget(victim);
             }
             return;
         }
-        self.evictions.forget(victim);
+        self.outbox.evictions.forget(victim);
         for preemptor in self.nominees_that_want(victim, &eviction.node) {
             self.step_back(&preemptor);
             self.withdraw_nomination(&preemptor);
         }
-        self.evictions.begin(Eviction { step: EvictionStep::Withdraw, ..eviction });
-    }
-
-    pub(crate) fn budget_seen(&mut self, budget: PodDisruptionBudget) {
-        let before = self.cluster.budgets.get(&budget.key);
-        self.placing.budget_changed(before, Some(&budget));
-        self.cluster.insert_budget(budget);
-    }
-
-    pub(crate) fn budget_gone(&mut self, key: &ObjectKey) {
-        let before = self.cluster.budgets.remove(key);
-        self.placing.budget_changed(before.as_ref(), None);
-    }
-
-    /// A Pod of another scheduler. It counts by its nominated Node.
-    pub(crate) fn foreign_seen(&mut self, pod: &Pod) {
-        let Some(node) = pod.nominated_node.clone() else {
-            self.foreign_gone(&pod.uid);
-            return;
-        };
-        let new = (node.clone(), self.now + FOREIGN_NOMINATION_FOR);
-        let nomination = self.foreign.nominated.entry(pod.uid.clone()).or_insert(new.clone());
-        if nomination.0 != node {
-            *nomination = new;
-        }
-        if nomination.1 <= self.now {
-            return;
-        }
-        let mut nominated = ClusterPod::new(pod.key.clone(), pod.uid.clone());
-        nominated.nominated_node = Some(node);
-        nominated.scheduling = pod.spec.scheduling.clone();
-        let before = self.cluster.insert_pod(nominated.clone());
-        self.cluster_changed(ClusterChange::Pod {
-            before: before.as_deref(),
-            after: Some(&nominated),
-        });
-    }
-
-    pub(crate) fn foreign_gone(&mut self, uid: &PodUid) {
-        if self.foreign.nominated.remove(uid).is_some() {
-            self.withdraw_foreign(uid);
-        }
-    }
-
-    pub(crate) fn age_foreign(&mut self) {
-        let nominated = self.foreign.nominated.iter();
-        let aged = nominated.filter(|(uid, (_, until))| {
-            *until <= self.now && self.cluster.pods().contains_key(*uid)
-        });
-        let aged: Vec<PodUid> = aged.map(|(uid, _)| uid.clone()).collect();
-        for uid in aged {
-            self.withdraw_foreign(&uid);
-        }
-    }
-
-    fn withdraw_foreign(&mut self, uid: &PodUid) {
-        if let Some(gone) = self.cluster.remove_pod(uid) {
-            self.cluster_changed(ClusterChange::Pod { before: Some(&gone), after: None });
-        }
+        self.outbox.evictions.begin(Eviction { step: EvictionStep::Withdraw, ..eviction });
     }
 }
 

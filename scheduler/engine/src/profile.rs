@@ -64,7 +64,8 @@ impl Engine {
         let was_rejected = |record: &Record| {
             matches!(record.stage, Stage::Parked | Stage::InQueue(_) | Stage::Blocked(_))
         };
-        let rejected = self.pods.sorted().into_iter().filter(|(_, record)| was_rejected(record));
+        let rejected =
+            self.observed.pods.sorted().into_iter().filter(|(_, record)| was_rejected(record));
         let rejected: Vec<PodUid> = rejected.map(|(uid, _)| uid.clone()).collect();
         for pod in rejected {
             self.move_to(&pod, Stage::Active);

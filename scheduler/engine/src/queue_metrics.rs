@@ -208,19 +208,22 @@ impl Engine {
 
     /// What was tried for the Pod so far; `None` if it is not known.
     pub fn attempts(&self, pod: &PodUid) -> Option<&AttemptHistory> {
-        self.pods.get(pod).map(|record| &record.attempts)
+        self.observed.pods.get(pod).map(|record| &record.attempts)
     }
 
     /// Whether the Pod is on a Node, or on its way there, because it was decided here.
     pub fn has_placed(&self, pod: &PodUid) -> bool {
-        self.pods.get(pod).is_some_and(|it| it.attempts.count > 0 && it.reservation.is_some())
+        self.observed
+            .pods
+            .get(pod)
+            .is_some_and(|it| it.attempts.count > 0 && it.reservation.is_some())
     }
 
     /// What Pods come into queues by, because of this event.
     pub(crate) fn queued_by(&self, event: &Event) -> QueuedBy {
         match event {
             Event::Seen(Watched::Pod(pod)) => {
-                match (&pod.assignment, self.pods.contains_key(&pod.uid)) {
+                match (&pod.assignment, self.observed.pods.contains_key(&pod.uid)) {
                     (Assignment::Bound { .. }, false) => QueuedBy::AssignedPodAdd,
                     (Assignment::Bound { .. }, true) => QueuedBy::AssignedPodUpdate,
                     (Assignment::Finished, _) => QueuedBy::AssignedPodDelete,
@@ -230,7 +233,7 @@ impl Engine {
             }
             Event::Gone(WatchedId::Pod(_)) => QueuedBy::AssignedPodDelete,
             Event::Seen(Watched::Node(node))
-                if self.cluster.nodes.contains_key(&node.node.name) =>
+                if self.observed.cluster.nodes.contains_key(&node.node.name) =>
             {
                 QueuedBy::NodeUpdate
             }

@@ -2,9 +2,10 @@
 
 use model::PodUid;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Observed, Outbox, Queues};
 use crate::placing::Placing;
 use crate::record::{Record, Stage};
+use crate::records::Records;
 use crate::rejection::Rejection;
 
 impl Engine {
@@ -20,56 +21,61 @@ impl Engine {
         let Self {
             config: _,
             now,
-            cluster,
+            observed,
             placing,
+            ledger: _,
+            nominations: _,
+            queues,
+            outbox,
+            rng,
+            trying: culprit,
+            stats,
+            queue_metrics,
+        } = std::mem::replace(self, Self::new(config.clone()));
+        let Observed {
+            mut cluster,
             pods,
             objects,
             fresh,
-            ledger: _,
+            device_classes,
+            excluded,
+            foreign,
+            unsynced,
+            pods_seen,
+        } = observed;
+        let Queues {
             active: _,
             backoff: _,
             parked: _,
             wake_index: _,
             throttle,
-            excluded,
-            device_classes,
-            evictions,
-            nominations: _,
-            foreign,
-            sweep_at,
-            sweep_after: _,
-            reports,
-            uses,
             kept: _,
             room_changes: _,
-            unsynced,
-            rng,
-            pods_seen,
-            trying: culprit,
-            stats,
-            queue_metrics,
-        } = std::mem::replace(self, Self::new(config.clone()));
-        let (mut cluster, pods) = (cluster, pods.into_sorted());
+            sweep_at,
+            sweep_after: _,
+        } = queues;
+        let Outbox { evictions, reports, uses } = outbox;
+        let pods = pods.into_sorted();
         for record in &pods {
             cluster.remove_pod(&record.pod.uid);
         }
         *self = Self {
             now,
             placing: Placing::of(&cluster, placing.seats().to_vec(), config.cache),
-            cluster,
-            objects: objects.without_queues(),
-            fresh,
-            throttle: throttle.without_pods(),
-            excluded,
-            device_classes,
-            evictions,
-            foreign,
-            sweep_at,
-            reports: reports.only_scheduled(),
-            uses,
-            unsynced,
+            observed: Observed {
+                cluster,
+                pods: Records::default(),
+                objects: objects.without_queues(),
+                fresh,
+                device_classes,
+                excluded,
+                foreign,
+                unsynced,
+                pods_seen,
+            },
+            queues: Queues { throttle: throttle.without_pods(), sweep_at, ..Queues::default() },
+            outbox: Outbox { evictions, reports: reports.only_scheduled(), uses },
             rng,
-            pods_seen,
             stats: stats.after_failure(),
             queue_metrics,
             ..Self::new(config)
@@ -84,10 +90,10 @@ impl Engine {
     /// The Pod waits until it changes.
     fn quarantine(&mut self, culprit: PodUid) -> Option<PodUid> {
         self.stats.quarantined += 1;
-        let record = self.pods.get_mut(&culprit)?;
+        let record = self.observed.pods.get_mut(&culprit)?;
         record.rejection = Some(Box::new(Rejection::Quarantined));
         self.queue_metrics.tried(self.now, record);
-        self.reports.unschedulable(self.now, &culprit, &record.report);
+        self.outbox.reports.unschedulable(self.now, &culprit, &record.report);
         Some(culprit)
     }
 
@@ -113,7 +119,7 @@ impl Engine {
         record.stage = Stage::Gated;
         (record.parked_as, record.woken_as) = (None, None);
         *self.stats.of_stage(&record.stage) += 1;
-        self.pods.insert(record);
+        self.observed.pods.insert(record);
         self.move_to(&uid, to);
         self.sync_pod_to_cluster(&uid);
     }

@@ -16,7 +16,7 @@ use crate::preempt::Clearing;
 use crate::queue::{Order, ParkKey, backoff_after};
 use crate::record::Stage;
 use crate::rejection::{Cause, NodesRejection, Rejection};
-use crate::transaction::UnitPod;
+use crate::transaction::{UnitOutcome, UnitPod};
 use crate::wakes_on::WakeOn;
 
 /// The Node for a Pod, and the objects whose bandwidth it reserves there.
@@ -48,7 +48,7 @@ impl From<Rejection> for NotPlaced {
 
 impl Engine {
     pub(crate) fn schedule_one(&mut self, uid: &PodUid) -> Option<Bind> {
-        let record = self.pods.get_mut(uid)?;
+        let record = self.observed.pods.get_mut(uid)?;
         if record.report.in_flight {
             self.move_to(uid, Stage::Reporting);
             return None;
@@ -58,11 +58,11 @@ impl Engine {
         let key = record.park_key();
         let mut released = Vec::new();
         for need in &pod.spec.needs {
-            if self.objects.with_queue(&need.object, |queue| queue.mark_tried(order)) {
+            if self.observed.objects.with_queue(&need.object, |queue| queue.mark_tried(order)) {
                 released.push(&need.object);
             }
         }
-        let decision = if self.throttle.is_full(&pod.spec.namespace, self.now) {
+        let decision = if self.queues.throttle.is_full(&pod.spec.namespace, self.now) {
             self.move_to(uid, Stage::Throttled);
             None
         } else {
@@ -83,9 +83,9 @@ impl Engine {
     /// Reserves and binds, or queues the Pod as unschedulable.
     fn scheduling_cycle(&mut self, pod: &Arc<Pod>, order: Order, key: &ParkKey) -> Option<Bind> {
         let unit = [UnitPod { pod, order, key }];
-        let NotPlaced { rejection, nomination } = match self.place_unit(&unit) {
-            Ok(binds) => return binds.into_iter().next(),
-            Err((_, not_placed)) => not_placed,
+        let (pod, NotPlaced { rejection, nomination }) = match self.place_unit(&unit) {
+            UnitOutcome::Placed(binds) => return binds.into_iter().next(),
+            UnitOutcome::NotPlaced { number, why } => (unit[number].pod, why),
         };
         match nomination {
             NominationChange::Keep => {}
@@ -181,7 +181,7 @@ impl Engine {
             WakeOn::NodeFits => Stage::Parked,
             WakeOn::BackoffEnds => Stage::Backoff,
         };
-        let Some(record) = self.pods.get_mut(uid) else { return };
+        let Some(record) = self.observed.pods.get_mut(uid) else { return };
         if to == Stage::Parked {
             record.failures = record.failures.saturating_add(1);
             record.not_before = self.now + backoff_after(record.failures);
@@ -189,10 +189,10 @@ impl Engine {
         if let Rejection::Object(rejection) = &rejection
             && matches!(rejection.cause, Cause::KeptForHead { .. })
         {
-            self.kept.insert(rejection.object.clone(), self.room_changes);
+            self.queues.kept.insert(rejection.object.clone(), self.queues.room_changes);
         }
         record.rejection = Some(Box::new(rejection));
-        self.reports.unschedulable(self.now, uid, &record.report);
+        self.outbox.reports.unschedulable(self.now, uid, &record.report);
         self.move_to(uid, to);
     }
 }

@@ -12,15 +12,17 @@ use rules::Cluster;
 use serde::{Deserialize, Serialize};
 
 use crate::device_classes::DeviceClasses;
-use crate::engine::{Engine, EngineConfig};
+use crate::engine::{Engine, EngineConfig, Observed, Outbox, Queues};
 use crate::excluded_nodes::ExcludedNodes;
+use crate::foreign_nominations::ForeignNominations;
 use crate::objects::Objects;
 use crate::observe::WatchedKind;
 use crate::placing::Placing;
-use crate::preempt::{Evictions, ForeignNominations};
+use crate::preempt::Evictions;
 use crate::queue::{NamespaceThrottle, ParkKey, Parked};
 use crate::queue_metrics::QueueMetrics;
 use crate::record::{Record, Stage};
+use crate::records::Records;
 use crate::reports::Reports;
 use crate::rng::Rng;
 use crate::stats::Stats;
@@ -85,35 +87,40 @@ impl Engine {
         let Self {
             config,
             now,
-            cluster,
+            observed,
             placing,
+            ledger: _,
+            nominations: _,
+            queues,
+            outbox,
+            rng,
+            trying,
+            stats,
+            queue_metrics,
+        } = self;
+        let Observed {
+            cluster,
             pods,
             objects,
             fresh,
-            ledger: _,
+            device_classes,
+            excluded,
+            foreign,
+            unsynced,
+            pods_seen,
+        } = observed;
+        let Queues {
             active: _,
             backoff: _,
             parked,
             wake_index: _,
             throttle,
-            excluded,
-            device_classes,
-            evictions,
-            nominations: _,
-            foreign,
-            sweep_at,
-            sweep_after,
-            reports,
-            uses,
             kept,
             room_changes,
-            unsynced,
-            rng,
-            pods_seen,
-            trying,
-            stats,
-            queue_metrics,
-        } = self;
+            sweep_at,
+            sweep_after,
+        } = queues;
+        let Outbox { evictions, reports, uses } = outbox;
         Snapshot {
             config: config.clone(),
             now: *now,
@@ -151,10 +158,10 @@ impl Engine {
     /// Both maps are in order, so they are walked side by side.
     fn shown_otherwise(&self) -> Vec<(PodUid, Option<Arc<ClusterPod>>)> {
         let mut otherwise = Vec::new();
-        let mut shown: Vec<_> = self.cluster.pods().iter().collect();
+        let mut shown: Vec<_> = self.observed.cluster.pods().iter().collect();
         shown.sort_unstable_by_key(|(uid, _)| *uid);
         let mut shown = shown.into_iter().peekable();
-        for (uid, record) in self.pods.sorted() {
+        for (uid, record) in self.observed.pods.sorted() {
             while let Some((other, pod)) = shown.next_if(|(other, _)| *other < uid) {
                 otherwise.push((other.clone(), Some(pod.clone())));
             }
@@ -202,30 +209,23 @@ impl Engine {
             stats,
             queue_metrics,
         } = snapshot;
-        let mut engine = Self {
-            now,
+        let observed = Observed {
             cluster: restore_cluster(nodes, namespaces, budgets, services, owners),
+            pods: Records::default(),
             objects,
             fresh,
-            excluded,
             device_classes,
-            throttle,
-            evictions,
+            excluded,
             foreign,
-            sweep_at,
-            sweep_after,
-            reports: reports.with_members(),
-            uses,
-            kept,
-            room_changes,
             unsynced,
-            rng,
             pods_seen,
-            trying,
-            ..Self::new(config)
         };
+        let queues =
+            Queues { throttle, kept, room_changes, sweep_at, sweep_after, ..Queues::default() };
+        let outbox = Outbox { evictions, reports: reports.with_members(), uses };
+        let mut engine = Self { now, observed, queues, outbox, rng, trying, ..Self::new(config) };
         engine.restore_pods(pods, shown_otherwise);
-        engine.placing = Placing::of(&engine.cluster, seats, engine.config.cache);
+        engine.placing = Placing::of(&engine.observed.cluster, seats, engine.config.cache);
         engine.restore_parked(parked);
         // Counted again on the way, but it counts more than can be seen.
         (engine.stats, engine.queue_metrics) = (stats, queue_metrics);
@@ -242,8 +242,8 @@ impl Engine {
         }
         for (uid, shown) in shown_otherwise {
             match shown {
-                Some(pod) => self.cluster.insert_pod(pod),
-                None => self.cluster.remove_pod(&uid),
+                Some(pod) => self.observed.cluster.insert_pod(pod),
+                None => self.observed.cluster.remove_pod(&uid),
             };
         }
     }
@@ -251,14 +251,14 @@ impl Engine {
     fn restore_parked(&mut self, parked: Parked) {
         for (key, group) in parked.groups() {
             for pod in group.pods.values() {
-                if let Some(record) = self.pods.get_mut(pod) {
+                if let Some(record) = self.observed.pods.get_mut(pod) {
                     record.parked_as = Some(Box::new(key.clone()));
                 }
             }
         }
-        self.parked = parked;
-        self.parked.rebuild_nominated();
-        let classes: Vec<ParkKey> = self.parked.classes().cloned().collect();
+        self.queues.parked = parked;
+        self.queues.parked.rebuild_nominated();
+        let classes: Vec<ParkKey> = self.queues.parked.classes().cloned().collect();
         for class in classes {
             self.file(&class);
         }
@@ -272,7 +272,7 @@ impl Engine {
         }
         self.restore_nomination(&record);
         if let Some(pod) = record.in_cluster() {
-            self.cluster.insert_pod(pod);
+            self.observed.cluster.insert_pod(pod);
         }
         let stands = match record.stage {
             Stage::Active | Stage::Backoff | Stage::InQueue(_) | Stage::Blocked(_) => true,
@@ -292,7 +292,7 @@ impl Engine {
             record.stage = Stage::Gated;
             *self.stats.of_stage(&record.stage) += 1;
         }
-        self.pods.insert(record);
+        self.observed.pods.insert(record);
         if stands {
             self.move_to(&uid, stage);
         }

@@ -13,7 +13,7 @@ use crate::wakes_on::WakeOn;
 impl Engine {
     /// Moves a Pod to another stage, and in and out of the queues: the only way a Pod changes stage.
     pub(crate) fn move_to(&mut self, uid: &PodUid, to: Stage) {
-        let Some(record) = self.pods.get_mut(uid) else { return };
+        let Some(record) = self.observed.pods.get_mut(uid) else { return };
         let from = std::mem::replace(&mut record.stage, to.clone());
         *self.stats.of_stage(&from) -= 1;
         *self.stats.of_stage(&to) += 1;
@@ -29,19 +29,20 @@ impl Engine {
         let binding = BindingChange::of(&from, &to);
         let amount = |of: &ObjectRef| spec.need_of(of).map(Need::reserves).unwrap_or_default();
         match from {
-            Stage::Active => self.active.remove(order),
-            Stage::Backoff => self.backoff.remove(uid),
-            Stage::Throttled => self.throttle.leave(&spec.namespace, order),
+            Stage::Active => self.queues.active.remove(order),
+            Stage::Backoff => self.queues.backoff.remove(uid),
+            Stage::Throttled => self.queues.throttle.leave(&spec.namespace, order),
             Stage::Parked => {
                 if let Some(key) = record.parked_as.take()
-                    && self.parked.remove(&key, order)
+                    && self.queues.parked.remove(&key, order)
                 {
-                    self.wake_index.remove(&key.plain());
+                    self.queues.wake_index.remove(&key.plain());
                 }
             }
             Stage::InQueue(object) | Stage::Blocked(object) => {
                 let amount = amount(&object);
-                self.objects
+                self.observed
+                    .objects
                     .with_queue(&object, |queue| queue.leave(&spec.namespace, order, amount));
             }
             Stage::Gated
@@ -52,13 +53,14 @@ impl Engine {
             | Stage::Bound => {}
         }
         match to {
-            Stage::Active => self.active.push(uid.clone(), order),
-            Stage::Backoff => self.backoff.push(uid.clone(), record.not_before, order),
-            Stage::Throttled => self.throttle.wait(&spec.namespace, order, uid),
+            Stage::Active => self.queues.active.push(uid.clone(), order),
+            Stage::Backoff => self.queues.backoff.push(uid.clone(), record.not_before, order),
+            Stage::Throttled => self.queues.throttle.wait(&spec.namespace, order, uid),
             Stage::Parked => self.park(uid),
             Stage::InQueue(object) => {
                 let (amount, uid) = (amount(&object), uid.clone());
-                self.objects
+                self.observed
+                    .objects
                     .with_queue(&object, |queue| queue.join(&spec.namespace, order, amount, uid));
             }
             Stage::Blocked(object) => {
@@ -68,7 +70,9 @@ impl Engine {
                     Some(WakeOn::DomainChange { .. }) => UnblockOn::DomainChange,
                     _ => UnblockOn::SpecChangeOrReady,
                 };
-                self.objects.with_queue(&object, |queue| queue.block(order, uid.clone(), wake));
+                self.observed
+                    .objects
+                    .with_queue(&object, |queue| queue.block(order, uid.clone(), wake));
             }
             Stage::Gated
             | Stage::Finished
@@ -84,22 +88,22 @@ impl Engine {
 
     /// A Pod that has just been rejected fits nowhere; but a nominated one may have victims that leave.
     fn park(&mut self, uid: &PodUid) {
-        let Some(record) = self.pods.get(uid) else { return };
+        let Some(record) = self.observed.pods.get(uid) else { return };
         let (key, order) = (record.park_key(), record.order);
         let scheduling = self.placing.project(&key.scheduling);
-        let key = self.parked.shared(ParkKey { scheduling, ..key });
-        let new = if key.nominated.is_none() || self.parked.has(&key) {
+        let key = self.queues.parked.shared(ParkKey { scheduling, ..key });
+        let new = if key.nominated.is_none() || self.queues.parked.has(&key) {
             <(Chances, Prospect)>::default()
         } else {
-            let is_known = self.parked.has_common(&key);
+            let is_known = self.queues.parked.has_common(&key);
             let chances = if is_known { Chances::default() } else { self.chances_of(&key.plain()) };
             (chances, self.prospect_of(&key))
         };
-        if let Some(record) = self.pods.get_mut(uid) {
+        if let Some(record) = self.observed.pods.get_mut(uid) {
             record.parked_as = Some(Box::new(key.clone()));
         }
         let class = key.plain();
-        if self.parked.insert(key, order, uid.clone(), new) {
+        if self.queues.parked.insert(key, order, uid.clone(), new) {
             self.file(&class);
         }
     }

@@ -31,10 +31,10 @@ impl Engine {
     pub(crate) fn note_binding(&mut self, pod: &Pod, change: BindingChange) {
         let namespace = &pod.spec.namespace;
         match change {
-            BindingChange::Begins => self.throttle.begin(namespace, &pod.uid, self.now),
-            BindingChange::Fails => self.throttle.fail(namespace),
+            BindingChange::Begins => self.queues.throttle.begin(namespace, &pod.uid, self.now),
+            BindingChange::Fails => self.queues.throttle.fail(namespace),
             BindingChange::Ends { is_bound } => {
-                self.throttle.end(namespace, &pod.uid, is_bound, self.now);
+                self.queues.throttle.end(namespace, &pod.uid, is_bound, self.now);
                 self.release_throttled(namespace);
             }
         }
@@ -42,20 +42,20 @@ impl Engine {
 
     /// Pods of the namespace whose turn was put off are tried, as far as it may have more Bindings now.
     pub(crate) fn release_throttled(&mut self, namespace: &Arc<str>) {
-        if !self.throttle.has_waiting() {
+        if !self.queues.throttle.has_waiting() {
             return;
         }
-        for pod in self.throttle.free(namespace, self.now) {
+        for pod in self.queues.throttle.free(namespace, self.now) {
             self.move_to(&pod, Stage::Active);
         }
     }
 
     /// The same for every namespace: what was released before may have been placed nowhere, or have gone.
     pub(crate) fn release_all_throttled(&mut self) {
-        if !self.throttle.has_waiting() {
+        if !self.queues.throttle.has_waiting() {
             return;
         }
-        let crowded: Vec<_> = self.throttle.crowded().cloned().collect();
+        let crowded: Vec<_> = self.queues.throttle.crowded().cloned().collect();
         for namespace in crowded {
             self.release_throttled(&namespace);
         }

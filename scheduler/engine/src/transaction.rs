@@ -27,6 +27,15 @@ pub(crate) struct UnitPod<'a> {
     pub key: &'a ParkKey,
 }
 
+pub(crate) enum UnitOutcome {
+    Placed(Vec<Bind>),
+    /// Nothing was placed, because this Pod of the unit finds no place.
+    NotPlaced {
+        number: usize,
+        why: NotPlaced,
+    },
+}
+
 #[derive(Default)]
 pub(crate) struct Transaction {
     placed: Vec<Placed>,
@@ -57,11 +66,8 @@ pub(crate) struct Mark {
 }
 
 impl Engine {
-    /// Places all Pods of the unit, or none: then, which of them has no place, and why.
-    pub(crate) fn place_unit(
-        &mut self,
-        unit: &[UnitPod<'_>],
-    ) -> Result<Vec<Bind>, (usize, NotPlaced)> {
+    /// Places all Pods of the unit, or none.
+    pub(crate) fn place_unit(&mut self, unit: &[UnitPod<'_>]) -> UnitOutcome {
         let mut transaction = Transaction::default();
         let mark = self.mark(&transaction);
         for (number, UnitPod { pod, order, key }) in unit.iter().copied().enumerate() {
@@ -72,13 +78,16 @@ impl Engine {
                         unreachable!("placing {} would exceed {limit}", pod.key);
                     }
                 }
-                Err(not_placed) => {
+                Err(why) => {
+                    let drawn = self.rng.clone();
                     self.rollback(&mut transaction, mark);
-                    return Err((number, not_placed));
+                    // The next attempt breaks ties in another way: a choice that led nowhere is not repeated.
+                    self.rng = drawn;
+                    return UnitOutcome::NotPlaced { number, why };
                 }
             }
         }
-        Ok(self.commit(transaction))
+        UnitOutcome::Placed(self.commit(transaction))
     }
 
     pub(crate) fn mark(&self, transaction: &Transaction) -> Mark {
@@ -99,7 +108,7 @@ impl Engine {
         let grant = grant(&pod.spec, &objects);
         let granted = grant.parts().cloned().collect();
         let reservation = Reservation { node: node.clone(), granted };
-        let Some(record) = self.pods.get_mut(&pod.uid) else { return Ok(()) };
+        let Some(record) = self.observed.pods.get_mut(&pod.uid) else { return Ok(()) };
         if let Some(nomination) = record.nominated.as_deref().filter(|it| it.is_reserved) {
             self.ledger.withdraw(order, &nomination.place);
         }
@@ -108,9 +117,9 @@ impl Engine {
         if let Some(limit) = self.exceeded(&node, pod, &objects) {
             return Err(limit);
         }
-        let shown_before = self.cluster.insert_pod(shown.clone());
+        let shown_before = self.observed.cluster.insert_pod(shown.clone());
         let change = ClusterChange::Pod { before: shown_before.as_deref(), after: Some(&shown) };
-        self.placing.note(change, &self.cluster);
+        self.placing.note(change, &self.observed.cluster);
         let handles = objects.iter().filter_map(|it| Some((it.object.kind, it.handle.clone()?)));
         let has_references = !objects.is_empty();
         let bind = Bind {
@@ -133,13 +142,13 @@ impl Engine {
         let Mark { placed, ledger, rng } = mark;
         for Placed { pod, shown_before, shown, .. } in transaction.placed.drain(placed..).rev() {
             match shown_before.clone() {
-                Some(before) => drop(self.cluster.insert_pod(before)),
-                None => drop(self.cluster.remove_pod(&pod.uid)),
+                Some(before) => drop(self.observed.cluster.insert_pod(before)),
+                None => drop(self.observed.cluster.remove_pod(&pod.uid)),
             }
             let change =
                 ClusterChange::Pod { before: Some(&shown), after: shown_before.as_deref() };
-            self.placing.note(change, &self.cluster);
-            if let Some(record) = self.pods.get_mut(&pod.uid) {
+            self.placing.note(change, &self.observed.cluster);
+            if let Some(record) = self.observed.pods.get_mut(&pod.uid) {
                 record.prepared = Some(shown);
             }
         }
@@ -155,7 +164,7 @@ impl Engine {
             self.question_nominees_of(&reservation);
             self.count_passes(&pod, order);
             self.stats.attempts_scheduled += 1;
-            if let Some(record) = self.pods.get_mut(&pod.uid) {
+            if let Some(record) = self.observed.pods.get_mut(&pod.uid) {
                 record.rejection = None;
                 record.reservation = Some(reservation);
                 if let Some(nomination) = &mut record.nominated {
@@ -175,7 +184,7 @@ impl Engine {
     fn exceeded(&self, node: &NodeName, pod: &Pod, objects: &[Reservable]) -> Option<String> {
         let has = self.placing.limits_of(node)?;
         let asked = &pod.spec.scheduling.requests.asked;
-        let used = self.cluster.usage_on(node);
+        let used = self.observed.cluster.usage_on(node);
         let is_too_much = |asked: i64, used: i128, has: i64| {
             asked > 0 && used + i128::from(asked) > i128::from(has)
         };

@@ -95,14 +95,15 @@ impl Uses {
 impl Engine {
     /// The next object whose reservations may have changed, with their sum; `None` when it is gone.
     pub fn poll_reserved(&mut self) -> Option<(ObjectRef, Option<Amount>)> {
-        let object = self.uses.unmetered.pop_first()?;
-        let reserved = self.objects.get(&object).map(|seen| self.ledger.reserved(&seen.uid));
+        let object = self.outbox.uses.unmetered.pop_first()?;
+        let reserved =
+            self.observed.objects.get(&object).map(|seen| self.ledger.reserved(&seen.uid));
         Some((object, reserved))
     }
 
     /// The next object of whose use there is something new to report.
     pub(crate) fn use_report(&mut self) -> Option<Report> {
-        while let Some(object) = self.uses.changed.pop_first() {
+        while let Some(object) = self.outbox.uses.changed.pop_first() {
             let report = self.use_report_of(&object);
             if report.is_some() {
                 return report;
@@ -112,17 +113,18 @@ impl Engine {
     }
 
     fn use_report_of(&mut self, object: &ObjectRef) -> Option<Report> {
-        let (now, seen) = (self.now, self.objects.get(object)?);
+        let (now, seen) = (self.now, self.observed.objects.get(object)?);
         let facts = self.facts(object)?;
         // Its deletion alone is no news: the answer to `Releasing` follows, and says it all.
         if seen.deleting && facts.drained.is_none() {
             return None;
         }
-        let written = self.uses.written.get(object).filter(|written| written.uid == seen.uid);
+        let written =
+            self.outbox.uses.written.get(object).filter(|written| written.uid == seen.uid);
         match written {
             Some(written) if written.facts == facts => return None,
             Some(written) if written.at + WRITE_INTERVAL > now => {
-                self.uses.later.push(object.clone(), Reverse(written.at + WRITE_INTERVAL));
+                self.outbox.uses.later.push(object.clone(), Reverse(written.at + WRITE_INTERVAL));
                 return None;
             }
             // No Pod uses it, and its status never said otherwise.
@@ -131,12 +133,12 @@ impl Engine {
         }
         let uid = seen.uid.clone();
         let entry = Written { uid: uid.clone(), facts: facts.clone(), at: now };
-        self.uses.written.insert(object.clone(), entry);
+        self.outbox.uses.written.insert(object.clone(), entry);
         Some(Report::Used(ObjectUsed { object: object.clone(), uid, facts }))
     }
 
     fn facts(&self, object: &ObjectRef) -> Option<Facts> {
-        let seen = self.objects.get(object)?;
+        let seen = self.observed.objects.get(object)?;
         let used = self.ledger.object(&seen.uid);
         let users = used.into_iter().flat_map(|used| &used.users);
         let in_use = used.map_or(0, |used| used.users.len());

@@ -98,7 +98,7 @@ impl<T> Ending<'_, T> {
 impl Engine {
     /// `None` if the engine knows no such Pod.
     pub fn when(&self, pod: &ObjectKey, now_unix_s: i64) -> Option<Estimate> {
-        let record = self.pods.named(pod)?;
+        let record = self.observed.pods.named(pod)?;
         let spec = &record.pod.spec;
         if !record.stage.is_waiting() {
             let state = match &record.stage {
@@ -126,7 +126,7 @@ impl Engine {
                 | Cause::HeldForNominated { .. }
                 | Cause::InUse { .. }
         );
-        let Some(seen) = self.objects.get(object).filter(|_| ends_help) else {
+        let Some(seen) = self.observed.objects.get(object).filter(|_| ends_help) else {
             return Estimate::unknown(format!("nothing declares when this changes: {rejection}"));
         };
         let (ahead, ahead_amount) = self.ahead_of(record, object);
@@ -165,10 +165,10 @@ impl Engine {
             order: record.order,
         };
         let own = rank_of(record);
-        let queue = self.objects.queue(object);
+        let queue = self.observed.objects.queue(object);
         let waiting = queue.into_iter().flat_map(BandwidthQueue::waiting);
         let before = waiting
-            .filter_map(|(_, uid)| self.pods.get(uid))
+            .filter_map(|(_, uid)| self.observed.pods.get(uid))
             .filter(|other| rank_of(other) < own)
             .filter_map(|other| other.pod.spec.need_of(object));
         before.fold((0, Amount::ZERO), |(count, sum), need| {
@@ -180,7 +180,7 @@ impl Engine {
     fn endings_of(&self, object: &Reservable) -> (Vec<Ending<'_, Amount>>, usize) {
         let users = self.ledger.object(&object.uid).into_iter().flat_map(|used| &used.users);
         let (mut endings, mut undeclared) = (Vec::new(), 0);
-        for record in users.filter_map(|(uid, _)| self.pods.get(uid)) {
+        for record in users.filter_map(|(uid, _)| self.observed.pods.get(uid)) {
             let granted = record.reservation.iter().flat_map(|reservation| &reservation.granted);
             let frees = granted.filter(|granted| granted.uid == object.uid).map(|it| it.amount);
             match &record.pod.declared_end {
@@ -203,13 +203,13 @@ impl Engine {
             return Estimate::now(now_unix_s, "a node has room for it now");
         }
         let (rules, to_place) = (self.rules_of(&key.profile), self.pod_to_place(&key));
-        let nodes = self.cluster.nodes.values();
+        let nodes = self.observed.cluster.nodes.values();
         let candidates = nodes.filter_map(|node| self.when_node(rules, &to_place, node));
         let first = candidates.min_by_key(|(at, _)| *at);
         let Some((at, basis)) = first else {
             return Estimate::unknown("no declared end makes room for it on a node".to_owned());
         };
-        let others_first = self.pods.values().any(|other| {
+        let others_first = self.observed.pods.values().any(|other| {
             other.order < record.order && matches!(other.stage, Stage::Parked | Stage::Backoff)
         });
         let confidence = if others_first { Confidence::Partial } else { Confidence::Declared };
@@ -224,8 +224,8 @@ impl Engine {
         node: &ClusterNode,
     ) -> Option<(i64, Vec<Basis>)> {
         let name = &node.node.name;
-        let on_node = self.cluster.pods_on(name).filter_map(|placed| {
-            let end = self.pods.get(&placed.uid)?.pod.declared_end.as_ref()?;
+        let on_node = self.observed.cluster.pods_on(name).filter_map(|placed| {
+            let end = self.observed.pods.get(&placed.uid)?.pod.declared_end.as_ref()?;
             Some(Ending { pod: &placed.key, end, frees: placed })
         });
         let mut endings: Vec<_> = on_node.collect();
@@ -236,7 +236,7 @@ impl Engine {
             if basis.len() < ENDS_NAMED_MAX {
                 basis.push(ending.basis(Some(name)));
             }
-            let reasons = filter_without(rules, &self.cluster, to_place, node, &gone);
+            let reasons = filter_without(rules, &self.observed.cluster, to_place, node, &gone);
             if reasons.is_empty() {
                 return Some((ending.end.at_unix_s, basis));
             }

@@ -58,9 +58,9 @@ impl Engine {
         need: &Need,
     ) -> Result<(&Reservable, ObjectRejection), Box<ObjectRejection>> {
         let object = &need.object;
-        let may_use = self.objects.may_use(&spec.namespace, &object.key.namespace);
+        let may_use = self.observed.objects.may_use(&spec.namespace, &object.key.namespace);
         // Figures of an object that the Pod may not use are not disclosed.
-        let known = self.objects.get(object).filter(|_| may_use);
+        let known = self.observed.objects.get(object).filter(|_| may_use);
         let mut rejection = ObjectRejection {
             object: object.clone(),
             policy: spec
@@ -79,7 +79,7 @@ impl Engine {
             return Err(rejection.because(Cause::OtherNamespace));
         }
         if let Some(object) =
-            known.filter(|object| !self.objects.may_share(&spec.namespace, object))
+            known.filter(|object| !self.observed.objects.may_share(&spec.namespace, object))
         {
             let domain = object.security_domain.clone();
             return Err(rejection.because(Cause::OtherSecurityDomain { domain }));
@@ -87,7 +87,7 @@ impl Engine {
         if known.is_some_and(|object| need.reserves() > object.floor_asked_max) {
             return Err(rejection.because(Cause::MoreThanFloor));
         }
-        let promise = match self.objects.promise(object, self.now) {
+        let promise = match self.observed.objects.promise(object, self.now) {
             Ok(promise) => promise,
             Err(cause) => {
                 let not_ready = known.and_then(|object| object.not_ready.as_ref());
@@ -131,10 +131,11 @@ impl Engine {
 
     /// The Pod before `rank` for which the object's free bandwidth is kept, if there is one.
     fn kept_for(&self, object: &ObjectRef, need: &Need, rank: Rank) -> Option<Cause> {
-        let queue = self.objects.queue(object).filter(|_| !need.reserves().is_zero())?;
+        let queue = self.observed.objects.queue(object).filter(|_| !need.reserves().is_zero())?;
         let over_quota = |namespace: &str| self.is_over_quota(object, namespace);
         let head = queue.head_before(rank, &over_quota)?;
-        let record = self.pods.get(&head.pod).filter(|_| self.is_kept_for(object, &head))?;
+        let record =
+            self.observed.pods.get(&head.pod).filter(|_| self.is_kept_for(object, &head))?;
         let times_passed = queue.times_passed(head.rank.order);
         Some(Cause::KeptForHead { head: record.pod.key.clone(), times_passed })
     }

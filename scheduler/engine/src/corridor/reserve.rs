@@ -36,10 +36,15 @@ impl Engine {
             let object = &need.object;
             let over_quota = |namespace: &str| self.is_over_quota(object, namespace);
             let rank = Rank { over_quota: over_quota(&pod.spec.namespace), order };
-            let passed =
-                self.objects.queue(object).and_then(|queue| queue.head_before(rank, &over_quota));
+            let passed = self
+                .observed
+                .objects
+                .queue(object)
+                .and_then(|queue| queue.head_before(rank, &over_quota));
             if let Some(head) = passed {
-                self.objects.with_queue(object, |queue| queue.count_pass(head.rank.order, now));
+                self.observed
+                    .objects
+                    .with_queue(object, |queue| queue.count_pass(head.rank.order, now));
             }
         }
     }

@@ -24,7 +24,7 @@ impl Engine {
             Event::PodUnreadable { pod, node } => self.pod_unreadable(pod, &node),
             Event::KubeletRejected { pod, why } => self.kubelet_rejected(&pod, why),
             Event::EvictionStepDone { victim, step } => self.eviction_step_done(&victim, step),
-            Event::EvictionPutOff { victim } => self.evictions.put_off(self.now, &victim),
+            Event::EvictionPutOff { victim } => self.outbox.evictions.put_off(self.now, &victim),
             Event::EvictionDelayed { victim } => self.eviction_delayed(&victim),
             Event::EvictionFailed { victim } => self.eviction_failed(&victim),
             Event::Synced(kind) => self.synced(kind, true),
@@ -36,7 +36,7 @@ impl Engine {
             Event::ReportWritten(uid) => self.report_ended(&uid, true),
             Event::ReportLost(uid) => self.report_ended(&uid, false),
             Event::ReportPutOff(report) => self.put_off(*report),
-            Event::UseLost(object) => self.uses.lost(&object),
+            Event::UseLost(object) => self.outbox.uses.lost(&object),
             Event::BindUnclear(uid) => {
                 if self.stage_of(&uid).is_some_and(|stage| matches!(stage, Stage::Binding { .. })) {
                     self.move_to(&uid, Stage::Binding { is_unclear: true });
@@ -46,16 +46,16 @@ impl Engine {
     }
 
     fn synced(&mut self, kind: WatchedKind, installed: bool) {
-        self.unsynced.remove(&kind);
+        self.observed.unsynced.remove(&kind);
         if let WatchedKind::Objects(kind) = kind {
-            self.objects.set_installed(kind, installed);
+            self.observed.objects.set_installed(kind, installed);
             self.question_nominees_for(|needed| needed.kind == kind);
             self.release_queues_of(kind);
         }
     }
 
     fn bind_done(&mut self, uid: &PodUid) {
-        let Some(record) = self.pods.get_mut(uid) else { return };
+        let Some(record) = self.observed.pods.get_mut(uid) else { return };
         let Some(node) = record.reservation.as_ref().map(|reservation| reservation.node.clone())
         else {
             return;
@@ -66,11 +66,11 @@ impl Engine {
         self.set_nomination(uid, None);
         self.forget_in_queue(uid);
         let report = Report::Scheduled { pod: pod.key.clone(), uid: uid.clone(), node };
-        self.reports.scheduled(report, self.config.events);
+        self.outbox.reports.scheduled(report, self.config.events);
     }
 
     fn bind_refused(&mut self, uid: &PodUid, refusal: BindRefusal) {
-        let Some(record) = self.pods.get_mut(uid) else { return };
+        let Some(record) = self.observed.pods.get_mut(uid) else { return };
         if !matches!(record.stage, Stage::Binding { .. }) {
             return;
         }
@@ -90,7 +90,7 @@ impl Engine {
                 message: refusal.message.into(),
             };
             record.rejection = Some(Box::new(Rejection::Binding(rejection)));
-            self.reports.unschedulable(self.now, uid, &record.report);
+            self.outbox.reports.unschedulable(self.now, uid, &record.report);
         }
         self.move_to(uid, if place_again { Stage::Backoff } else { Stage::Gated });
         if !place_again {
@@ -110,8 +110,8 @@ impl Engine {
     fn put_off(&mut self, report: Report) {
         match report {
             Report::Unschedulable(unschedulable) => {
-                if let Some(record) = self.pods.get_mut(&unschedulable.uid) {
-                    self.reports.put_off_unschedulable(
+                if let Some(record) = self.observed.pods.get_mut(&unschedulable.uid) {
+                    self.outbox.reports.put_off_unschedulable(
                         self.now,
                         &unschedulable.uid,
                         &mut record.report,
@@ -121,21 +121,21 @@ impl Engine {
                     self.move_to(&unschedulable.uid, Stage::Active);
                 }
             }
-            Report::Used(used) => self.uses.lost(&used.object),
+            Report::Used(used) => self.outbox.uses.lost(&used.object),
             Report::Scheduled { .. } => {
-                self.reports.put_off_scheduled(self.now, report, self.config.events);
+                self.outbox.reports.put_off_scheduled(self.now, report, self.config.events);
             }
         }
     }
 
     fn report_ended(&mut self, uid: &PodUid, written: bool) {
-        let Some(record) = self.pods.get_mut(uid) else { return };
+        let Some(record) = self.observed.pods.get_mut(uid) else { return };
         record.report.in_flight = false;
         if !written {
             record.report.written = None;
         }
         if !written || std::mem::take(&mut record.report.again) {
-            self.reports.unschedulable(self.now, uid, &record.report);
+            self.outbox.reports.unschedulable(self.now, uid, &record.report);
         }
         if record.stage == Stage::Reporting {
             self.move_to(uid, Stage::Active);
@@ -143,17 +143,17 @@ impl Engine {
     }
 
     pub(crate) fn stage_of(&self, uid: &PodUid) -> Option<&Stage> {
-        self.pods.get(uid).map(|record| &record.stage)
+        self.observed.pods.get(uid).map(|record| &record.stage)
     }
 
     /// Rejects a Pod in the queue anew, so that the figures of its report are live.
     pub(crate) fn refresh_rejection(&mut self, uid: &PodUid) {
-        let Some(record) = self.pods.get(uid) else { return };
+        let Some(record) = self.observed.pods.get(uid) else { return };
         if !matches!(record.stage, Stage::InQueue(_)) {
             return;
         }
         let rejection = self.pre_filter(record.order, &record.pod.spec).err();
-        if let (Some(rejection), Some(record)) = (rejection, self.pods.get_mut(uid)) {
+        if let (Some(rejection), Some(record)) = (rejection, self.observed.pods.get_mut(uid)) {
             record.rejection = Some(Box::new(Rejection::Object(rejection)));
             record.attempts.rejected(self.now, record.rejection.as_deref());
         }

@@ -10,16 +10,17 @@ use crate::queue::UnblockOn;
 impl Engine {
     pub(super) fn object_seen(&mut self, object: Reservable) {
         let (name, now) = (object.object.clone(), self.now);
-        self.objects.set_installed(name.kind, true);
-        let cause_before = self.objects.promise(&name, now).err();
-        let before = self.objects.insert(object);
-        let Some(after) = self.objects.get(&name).cloned() else { return };
+        self.observed.objects.set_installed(name.kind, true);
+        let cause_before = self.observed.objects.promise(&name, now).err();
+        let before = self.observed.objects.insert(object);
+        let Some(after) = self.observed.objects.get(&name).cloned() else { return };
         self.question_nominees_for(|needed| *needed == name);
         let spec_changed = before.as_ref().is_none_or(|before| {
             (before.generation, &before.uid) != (after.generation, &after.uid)
         });
         // For scheduling: a phase alone promises nothing while the daemon is silent or the floor is missed.
-        let entered_ready = cause_before.is_some() && self.objects.promise(&name, now).is_ok();
+        let entered_ready =
+            cause_before.is_some() && self.observed.objects.promise(&name, now).is_ok();
         let domain_changed =
             before.as_ref().is_none_or(|before| before.security_domain != after.security_domain);
         // A raised floor counts when the daemon has confirmed it, not when it is asked for.
@@ -35,14 +36,14 @@ impl Engine {
             self.reconsider_after_spec_change(&after);
         }
         self.release_queue(&name);
-        self.uses.changed(&name);
+        self.outbox.uses.changed(&name);
         let says = |it: &Reservable| {
             (it.phase, it.not_ready.as_ref().map(|not_ready| not_ready.reason.clone()))
         };
         let says_another = before.is_none_or(|before| says(&before) != says(&after));
         if says_another {
             self.report_waiting_for(&name);
-        } else if cause_before != self.objects.promise(&name, now).err() {
+        } else if cause_before != self.observed.objects.promise(&name, now).err() {
             self.report_queue(&name);
         }
     }
@@ -51,7 +52,7 @@ impl Engine {
     /// that were refused for that reason are tried again.
     pub(super) fn domains_changed(&mut self) {
         self.question_nominees_for(|_| true);
-        for object in self.objects.with_queues() {
+        for object in self.observed.objects.with_queues() {
             self.unblock(&object, |wake| wake == UnblockOn::DomainChange);
             self.report_queue(&object);
         }
@@ -62,15 +63,15 @@ impl Engine {
     pub(super) fn policy_changed(&mut self, owner: &str) {
         let of_owner = |object: &ObjectRef| *object.key.namespace == *owner;
         self.question_nominees_for(of_owner);
-        for object in self.objects.with_queues().into_iter().filter(of_owner) {
+        for object in self.observed.objects.with_queues().into_iter().filter(of_owner) {
             self.unblock(&object, |wake| wake == UnblockOn::PolicyChange);
             self.report_queue(&object);
         }
     }
 
     pub(super) fn backend_seen(&mut self, kind: ObjectKind, age: Duration) {
-        self.objects.backend_seen(kind, self.now, age);
-        if self.objects.is_fresh(kind, self.now) && !self.fresh.contains(&kind) {
+        self.observed.objects.backend_seen(kind, self.now, age);
+        if self.observed.objects.is_fresh(kind, self.now) && !self.observed.fresh.contains(&kind) {
             self.release_queues_of(kind);
             self.unblock_waiting_for_ready(kind);
         }
@@ -80,8 +81,10 @@ impl Engine {
     /// With its daemon heard of again, what an object says counts again: it enters Ready for scheduling, whether its
     /// status came before or comes after.
     fn unblock_waiting_for_ready(&mut self, kind: ObjectKind) {
-        for object in self.objects.with_queues().into_iter().filter(|object| object.kind == kind) {
-            if self.objects.promise(&object, self.now).is_ok() {
+        for object in
+            self.observed.objects.with_queues().into_iter().filter(|object| object.kind == kind)
+        {
+            if self.observed.objects.promise(&object, self.now).is_ok() {
                 self.unblock(&object, |wake| wake == UnblockOn::SpecChangeOrReady);
             }
         }
@@ -89,16 +92,17 @@ impl Engine {
 
     /// Reports anew on waiting Pods when a backend falls silent or is back.
     pub(crate) fn note_freshness(&mut self) {
-        let is_as_before =
-            |kind| self.objects.is_fresh(kind, self.now) == self.fresh.contains(&kind);
+        let is_as_before = |kind| {
+            self.observed.objects.is_fresh(kind, self.now) == self.observed.fresh.contains(&kind)
+        };
         if ObjectKind::ALL.into_iter().all(is_as_before) {
             return;
         }
-        let fresh = self.objects.fresh_kinds(self.now);
-        let before = std::mem::replace(&mut self.fresh, fresh);
+        let fresh = self.observed.objects.fresh_kinds(self.now);
+        let before = std::mem::replace(&mut self.observed.fresh, fresh);
         self.question_nominees_for(|_| true);
-        for object in self.objects.with_queues() {
-            if before.contains(&object.kind) != self.fresh.contains(&object.kind) {
+        for object in self.observed.objects.with_queues() {
+            if before.contains(&object.kind) != self.observed.fresh.contains(&object.kind) {
                 self.report_queue(&object);
             }
         }
@@ -106,10 +110,10 @@ impl Engine {
 
     /// Windows that open and close change what may be promised, before the daemon has said so.
     pub(crate) fn turn_windows(&mut self) {
-        for object in self.objects.turn_windows(self.now) {
+        for object in self.observed.objects.turn_windows(self.now) {
             self.question_nominees_for(|needed| *needed == object);
             self.release_queue(&object);
-            self.uses.changed(&object);
+            self.outbox.uses.changed(&object);
             self.report_queue(&object);
         }
     }
@@ -118,11 +122,14 @@ impl Engine {
     /// and lack this one, too.
     pub(super) fn report_waiting_for(&mut self, object: &ObjectRef) {
         self.report_queue(object);
-        for other in self.objects.with_queues() {
+        for other in self.observed.objects.with_queues() {
             let lacks_both = other != *object
-                && self.objects.queue(&other).is_some_and(|queue| {
+                && self.observed.objects.queue(&other).is_some_and(|queue| {
                     let needs = |pod: &PodUid| {
-                        self.pods.get(pod).is_some_and(|it| it.pod.spec.need_of(object).is_some())
+                        self.observed
+                            .pods
+                            .get(pod)
+                            .is_some_and(|it| it.pod.spec.need_of(object).is_some())
                     };
                     queue.waiting().any(|(_, pod)| needs(pod))
                 });
@@ -133,8 +140,8 @@ impl Engine {
     }
 
     pub(super) fn report_queue(&mut self, object: &ObjectRef) {
-        if self.objects.queue(object).is_some() {
-            self.reports.queue_changed(object);
+        if self.observed.objects.queue(object).is_some() {
+            self.outbox.reports.queue_changed(object);
         }
     }
 }

@@ -14,11 +14,11 @@ use crate::reports::ReportState;
 impl Engine {
     pub(super) fn pod_seen(&mut self, pod: Pod) {
         // A Pod keeps its name for life: what says otherwise is not the Pod that we know.
-        if self.pods.get(&pod.uid).is_some_and(|known| known.pod.key != pod.key) {
+        if self.observed.pods.get(&pod.uid).is_some_and(|known| known.pod.key != pod.key) {
             return;
         }
         self.readmit(&pod.uid);
-        let named = self.pods.named(&pod.key).map(|record| &record.pod.uid);
+        let named = self.observed.pods.named(&pod.key).map(|record| &record.pod.uid);
         if let Some(earlier) = named.filter(|uid| **uid != pod.uid).cloned() {
             self.pod_gone(&earlier);
         }
@@ -28,7 +28,7 @@ impl Engine {
             return;
         }
         self.foreign_gone(&uid);
-        let is_new = !self.pods.contains_key(&uid);
+        let is_new = !self.observed.pods.contains_key(&uid);
         if is_new {
             self.insert_record(&pod);
         }
@@ -46,8 +46,12 @@ impl Engine {
     }
 
     fn insert_record(&mut self, pod: &Pod) {
-        let order = Order::new(pod.spec.scheduling.priority, pod.created_at_unix_s, self.pods_seen);
-        self.pods_seen += 1;
+        let order = Order::new(
+            pod.spec.scheduling.priority,
+            pod.created_at_unix_s,
+            self.observed.pods_seen,
+        );
+        self.observed.pods_seen += 1;
         let record = Record {
             pod: Arc::new(pod.clone()),
             order,
@@ -65,7 +69,7 @@ impl Engine {
             prepared: None,
         };
         *self.stats.of_stage(&record.stage) += 1;
-        self.pods.insert(record);
+        self.observed.pods.insert(record);
     }
 
     /// A Pod on a Node counts there, also if another scheduler bound it.
@@ -76,7 +80,7 @@ impl Engine {
         let uid = pod.uid.clone();
         self.stop_waiting(&uid);
         self.forget_in_queue(&uid);
-        let Some(record) = self.pods.get_mut(&uid) else { return };
+        let Some(record) = self.observed.pods.get_mut(&uid) else { return };
         let before = record.reservation.take();
         let mut reservation = seen;
         // Also while the reply to its Binding is still awaited: what was decided is what was granted.
@@ -120,14 +124,14 @@ impl Engine {
             return;
         }
         self.leave_for_good(&uid, to);
-        if let Some(record) = self.pods.get_mut(&uid) {
+        if let Some(record) = self.observed.pods.get_mut(&uid) {
             record.pod = Arc::new(pod);
         }
     }
 
     fn pod_waits(&mut self, pod: Pod, is_new: bool) {
         let uid = pod.uid.clone();
-        let Some(record) = self.pods.get_mut(&uid) else { return };
+        let Some(record) = self.observed.pods.get_mut(&uid) else { return };
         let before = record.pod.clone();
         match record.stage {
             // Neither an assignment nor an end is ever taken back: this sight is older than
@@ -151,7 +155,7 @@ impl Engine {
             self.stop_waiting(&uid);
             self.move_to(&uid, Stage::Gated);
         }
-        let Some(record) = self.pods.get_mut(&uid) else { return };
+        let Some(record) = self.observed.pods.get_mut(&uid) else { return };
         record.order = record.order.with_priority(pod.spec.scheduling.priority);
         record.failures = 0;
         record.not_before = self.now;
@@ -168,7 +172,7 @@ impl Engine {
     /// Should the Binding be refused, the Pod goes on as it is now.
     fn update_while_binding(&mut self, pod: Pod) {
         let uid = pod.uid.clone();
-        let Some(record) = self.pods.get(&uid) else { return };
+        let Some(record) = self.observed.pods.get(&uid) else { return };
         if !matches!(record.stage, Stage::Binding { .. }) {
             return;
         }
@@ -176,7 +180,7 @@ impl Engine {
             self.forget_in_queue(&uid);
             self.set_nomination(&uid, None);
         }
-        if let Some(record) = self.pods.get_mut(&uid) {
+        if let Some(record) = self.observed.pods.get_mut(&uid) {
             record.pod = Arc::new(pod);
         }
         self.sync_pod_to_cluster(&uid);
@@ -185,16 +189,16 @@ impl Engine {
     pub(super) fn pod_gone(&mut self, uid: &PodUid) {
         self.readmit(uid);
         self.foreign_gone(uid);
-        self.evictions.forget(uid);
+        self.outbox.evictions.forget(uid);
         self.leave_for_good(uid, Stage::Finished);
-        let Some(record) = self.pods.remove(uid) else { return };
+        let Some(record) = self.observed.pods.remove(uid) else { return };
         *self.stats.of_stage(&record.stage) -= 1;
-        self.reports.forget(uid);
+        self.outbox.reports.forget(uid);
     }
 
     /// Removes the Pod from the queue that it waits in or was released from.
     fn stop_waiting(&mut self, uid: &PodUid) {
-        let Some(record) = self.pods.get_mut(uid) else { return };
+        let Some(record) = self.observed.pods.get_mut(uid) else { return };
         let (order, woken_as) = (record.order, record.woken_as.take());
         let spec = record.pod.spec.clone();
         if !record.stage.is_waiting() {
@@ -202,7 +206,7 @@ impl Engine {
         }
         self.move_to(uid, Stage::OnHold);
         for need in &spec.needs {
-            self.objects.with_queue(&need.object, |queue| queue.forget(order));
+            self.observed.objects.with_queue(&need.object, |queue| queue.forget(order));
             self.release_queue(&need.object);
         }
         if let Some(key) = woken_as {
@@ -221,9 +225,9 @@ impl Engine {
     }
 
     pub(super) fn forget_in_queue(&mut self, uid: &PodUid) {
-        let Some(record) = self.pods.get(uid) else { return };
+        let Some(record) = self.observed.pods.get(uid) else { return };
         for need in &record.pod.spec.needs {
-            self.objects.with_queue(&need.object, |queue| queue.forget(record.order));
+            self.observed.objects.with_queue(&need.object, |queue| queue.forget(record.order));
         }
     }
 
@@ -235,7 +239,7 @@ impl Engine {
 
     /// Frees what the Pod has reserved; no Pod is woken yet.
     pub(super) fn release_reservation(&mut self, uid: &PodUid) -> Option<Reservation> {
-        let record = self.pods.get_mut(uid)?;
+        let record = self.observed.pods.get_mut(uid)?;
         let reservation = record.reservation.take()?;
         self.ledger.release(&record.pod, &reservation);
         self.reservations_changed(&reservation);
@@ -244,8 +248,8 @@ impl Engine {
 
     pub(crate) fn reservations_changed(&mut self, reservation: &Reservation) {
         for granted in &reservation.granted {
-            if let Some(object) = self.objects.ref_of(&granted.uid) {
-                self.uses.changed(object);
+            if let Some(object) = self.observed.objects.ref_of(&granted.uid) {
+                self.outbox.uses.changed(object);
             }
         }
     }

@@ -88,11 +88,11 @@ impl Engine {
             Watched::Pod(pod) => self.pod_seen(pod),
             Watched::Object(object) => self.object_seen(object),
             Watched::Policy { policy, allowed_tenants } => {
-                self.objects.policy_seen(policy.clone(), allowed_tenants);
+                self.observed.objects.policy_seen(policy.clone(), allowed_tenants);
                 self.policy_changed(&policy.namespace);
             }
             Watched::Namespace { name, labels } => {
-                if self.objects.namespace_seen(name.clone(), &labels) {
+                if self.observed.objects.namespace_seen(name.clone(), &labels) {
                     self.domains_changed();
                 }
                 self.namespace_labels_seen(name, labels);
@@ -112,23 +112,23 @@ impl Engine {
             WatchedId::Node(name) => self.node_gone(&name),
             WatchedId::Pod(uid) => self.pod_gone(&uid),
             WatchedId::Object(object) => {
-                self.objects.remove(&object);
+                self.observed.objects.remove(&object);
                 self.question_nominees_for(|needed| *needed == object);
-                self.uses.forget(&object);
+                self.outbox.uses.forget(&object);
                 self.report_waiting_for(&object);
             }
             WatchedId::Policy(policy) => {
-                self.objects.policy_gone(&policy);
+                self.observed.objects.policy_gone(&policy);
                 self.policy_changed(&policy.namespace);
             }
             WatchedId::Namespace(name) => {
-                if self.objects.namespace_gone(&name) {
+                if self.observed.objects.namespace_gone(&name) {
                     self.domains_changed();
                 }
                 self.namespace_labels_gone(&name);
             }
             WatchedId::Backend(kind) => {
-                self.objects.backend_gone(kind);
+                self.observed.objects.backend_gone(kind);
                 self.note_freshness();
             }
             WatchedId::Budget(key) => self.budget_gone(&key),

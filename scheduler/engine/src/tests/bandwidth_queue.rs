@@ -386,5 +386,5 @@ fn no_queue_is_left_when_no_pod_waits() {
     for pod in ["head", "passes", "waits"] {
         world.end(pod);
     }
-    assert!(world.engine.objects.queue(&corridor("c1")).is_none());
+    assert!(world.engine.observed.objects.queue(&corridor("c1")).is_none());
 }

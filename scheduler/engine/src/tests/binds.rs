@@ -117,7 +117,7 @@ fn after_a_panic_one_pod_is_set_aside_and_the_others_go_on() {
     world.see(PodBuilder::new("poison").build());
     world.see(PodBuilder::new("healthy").build());
     // As a panic in the middle of its attempt leaves it.
-    world.engine.active.pop();
+    world.engine.queues.active.pop();
     world.engine.trying = Some("uid-poison".into());
     assert_eq!(world.engine.recover().unwrap().as_str(), "uid-poison");
     assert_eq!(world.bind_all(), ["healthy"]);

@@ -15,7 +15,7 @@ const SWEEP: Duration = Duration::from_secs(61);
 
 impl World {
     fn kinds_waiting(&self) -> usize {
-        self.engine.parked.classes().count()
+        self.engine.queues.parked.classes().count()
     }
 }
 
@@ -90,7 +90,7 @@ fn a_kind_goes_with_its_last_pod() {
         world.end(&format!("job-{index}"));
     }
     assert_eq!(world.kinds_waiting(), 0);
-    assert_eq!(world.engine.wake_index.classes().count(), 0);
+    assert_eq!(world.engine.queues.wake_index.classes().count(), 0);
     for _ in 0..2 {
         world.pass(SWEEP);
         world.bind_all();

@@ -22,7 +22,7 @@ impl History {
     /// A step is handed out. A victim is deleted only for a Pod that can start then.
     pub(super) fn evicts(&mut self, eviction: Eviction) {
         if eviction.step == EvictionStep::Delete {
-            let preemptor = self.world.engine.pods.get(&eviction.preemptor_uid);
+            let preemptor = self.world.engine.observed.pods.get(&eviction.preemptor_uid);
             let why = preemptor.map_or(Some("it is gone".to_owned()), |it| self.why_not(it));
             assert_eq!(
                 why, None,
@@ -62,7 +62,7 @@ impl History {
 
     /// The watch shows that the victim is going.
     fn leaves(&mut self, victim: &PodUid, step: EvictionStep) {
-        let Some(record) = self.world.engine.pods.get(victim) else { return };
+        let Some(record) = self.world.engine.observed.pods.get(victim) else { return };
         let Some(reservation) =
             record.reservation.as_ref().filter(|_| step == EvictionStep::Delete)
         else {
@@ -82,7 +82,8 @@ impl History {
 
     /// The condition was written, and the watch shows it.
     pub(super) fn written(&mut self, report: Unschedulable) {
-        let known = self.world.engine.pods.get(&report.uid).filter(|it| it.stage.is_waiting());
+        let known =
+            self.world.engine.observed.pods.get(&report.uid).filter(|it| it.stage.is_waiting());
         if let Some(record) = known {
             let nominated_node = report.nominated_node;
             let pod = Pod { nominated_node, ..Pod::clone(&record.pod) };
@@ -107,7 +108,7 @@ impl History {
         };
         let mut copy = Engine::restore(self.world.engine.snapshot());
         let priority = record.pod.spec.scheduling.priority;
-        let on_node = self.world.engine.cluster.pods_on(&nomination.place.node);
+        let on_node = self.world.engine.observed.cluster.pods_on(&nomination.place.node);
         for other in on_node.filter(|other| other.priority < priority) {
             let is_going = other.deletion == Deletion::TerminatingByPreemption;
             if is_going || nomination.victims.contains(&other.uid) {
@@ -115,7 +116,7 @@ impl History {
             }
         }
         // That its last Binding was refused does not say that it could not start.
-        if let Some(record) = copy.pods.get_mut(&record.pod.uid) {
+        if let Some(record) = copy.observed.pods.get_mut(&record.pod.uid) {
             record.rejection = None;
         }
         let explained = copy.explain(&record.pod.key).unwrap();
@@ -125,7 +126,7 @@ impl History {
 
     /// Whatever has just happened, no Pod is nominated for nothing.
     pub(super) fn every_nomination_can_be_of_use(&self) {
-        for record in self.world.engine.pods.values() {
+        for record in self.world.engine.observed.pods.values() {
             let Some(nomination) = &record.nominated else { continue };
             // One that was read from the Pod is judged when the Pod is tried.
             if record.stage.is_waiting() && nomination.is_reserved {
@@ -138,7 +139,7 @@ impl History {
     /// When all victims have gone, a nominated Pod has started or does not count on it any more, and the API
     /// server knows.
     pub(super) fn no_nomination_is_left(&self) {
-        for record in self.world.engine.pods.values().filter(|it| it.stage.is_waiting()) {
+        for record in self.world.engine.observed.pods.values().filter(|it| it.stage.is_waiting()) {
             let (key, pod) = (&record.pod.key, &record.pod);
             assert!(record.nominated.is_none(), "{key}: {:?}", record.nominated);
             assert_eq!(pod.nominated_node, None, "the API server still shows it of {key}");

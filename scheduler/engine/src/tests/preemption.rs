@@ -220,11 +220,11 @@ fn a_rebuilt_engine_knows_the_same_cluster_and_the_same_nominations() {
     world.see(PodBuilder::new("poison").cpu_milli(9000).build());
     world.bind_all();
     let announced = world.one_eviction();
-    let before = world.engine.cluster.clone();
+    let before = world.engine.observed.cluster.clone();
     // As a panic in its attempt leaves it.
     world.engine.trying = Some("uid-poison".into());
     assert_eq!(world.engine.recover().unwrap().as_str(), "uid-poison");
-    assert_eq!(world.engine.cluster, before);
+    assert_eq!(world.engine.observed.cluster, before);
     assert!(world.bind_all().is_empty());
     assert!(world.message("poison").contains("has set it aside"), "{}", world.message("poison"));
     assert_eq!(world.engine.stats().quarantined, 1);

@@ -207,7 +207,7 @@ impl History {
 
     fn reassign(&mut self, number: u8, assignment: Assignment) {
         let name = format!("p{number}");
-        if self.world.engine.pods.named(&key(&name)).is_some() {
+        if self.world.engine.observed.pods.named(&key(&name)).is_some() {
             let pod = PodBuilder::new(&name).uid(&self.uid(number)).assigned(assignment);
             self.world.see(pod.build());
         }
@@ -309,7 +309,7 @@ impl History {
         let engine = &self.world.engine;
         let mut cpu: BTreeMap<String, i64> = BTreeMap::new();
         let mut gbps: BTreeMap<String, Amount> = BTreeMap::new();
-        for record in engine.pods.values() {
+        for record in engine.observed.pods.values() {
             let Some(reservation) = &record.reservation else { continue };
             *cpu.entry(reservation.node.to_string()).or_default() +=
                 record.pod.spec.scheduling.requests.effective.cpu_milli;
@@ -320,7 +320,7 @@ impl History {
         }
         for (node, used) in &cpu {
             let name = node.as_str().into();
-            let on_node = engine.cluster.pods_on(&name);
+            let on_node = engine.observed.cluster.pods_on(&name);
             let counted: i64 = on_node.map(|pod| pod.requests.effective.cpu_milli).sum();
             assert_eq!(counted, *used, "what the Pods on {node} hold");
         }
@@ -333,22 +333,22 @@ impl History {
     }
 
     fn nothing_is_left_of_pods_that_are_gone(&mut self) {
-        let pods = self.world.engine.pods.sorted().into_iter();
+        let pods = self.world.engine.observed.pods.sorted().into_iter();
         let pods: Vec<PodUid> = pods.map(|(uid, _)| uid.clone()).collect();
         for pod in pods {
             self.world.handle(Event::gone(pod));
         }
         let engine = &self.world.engine;
-        assert_eq!(engine.objects.with_queues(), [], "lines in which nobody stands");
+        assert_eq!(engine.observed.objects.with_queues(), [], "lines in which nobody stands");
         assert_eq!(engine.stats().active, 0);
         assert!(engine.ledger.is_empty(), "{:?}", engine.ledger);
-        assert!(engine.cluster.pods().is_empty(), "{:?}", engine.cluster.pods());
+        assert!(engine.observed.cluster.pods().is_empty(), "{:?}", engine.observed.cluster.pods());
         assert_eq!(engine.stats().woken_by_sweep, 0, "every wake-up has its event");
     }
 
     fn no_pod_that_fits_is_left_waiting(&self) {
         let engine = &self.world.engine;
-        for record in engine.pods.values().filter(|record| record.stage.is_waiting()) {
+        for record in engine.observed.pods.values().filter(|record| record.stage.is_waiting()) {
             let explanation = engine.explain(&record.pod.key).unwrap();
             assert_ne!(explanation.state, "active");
             let kept = explanation.message.contains("kept for");
@@ -380,9 +380,9 @@ impl History {
         .iter()
         .map(|stage| *stats.of_stage(stage))
         .sum();
-        assert_eq!(total, engine.pods.len());
+        assert_eq!(total, engine.observed.pods.len());
         let in_queues: usize = (0..4)
-            .filter_map(|number| engine.objects.queue(&object(number)))
+            .filter_map(|number| engine.observed.objects.queue(&object(number)))
             .map(crate::queue::BandwidthQueue::len)
             .sum();
         assert_eq!(in_queues, stats.in_queue);

@@ -34,10 +34,10 @@ impl World {
     pub(super) fn twin_is_the_same(&self) {
         let twin = self.twin.as_ref().unwrap();
         assert_eq!(json(&twin.snapshot()), json(&self.engine.snapshot()));
-        assert_eq!(twin.cluster, self.engine.cluster);
+        assert_eq!(twin.observed.cluster, self.engine.observed.cluster);
         assert_eq!(twin.stats(), self.engine.stats());
         assert_eq!(twin.poll_timeout(), self.engine.poll_timeout());
-        for record in self.engine.pods.values() {
+        for record in self.engine.observed.pods.values() {
             let pod = &record.pod.key;
             assert_eq!(twin.explain(pod), self.engine.explain(pod));
         }

@@ -93,7 +93,7 @@ proptest! {
         });
         let (straight, turned) = (world(straight), world(turned));
         prop_assert_eq!(ask(&straight), ask(&turned));
-        prop_assert_eq!(&straight.engine.cluster, &turned.engine.cluster);
+        prop_assert_eq!(&straight.engine.observed.cluster, &turned.engine.observed.cluster);
     }
 
     #[test]
@@ -101,7 +101,7 @@ proptest! {
         pieces in prop::collection::vec(piece(), 0..16),
     ) {
         let mut world = world(events(&pieces));
-        let before = (ask(&world), world.engine.cluster.clone());
+        let before = (ask(&world), world.engine.observed.cluster.clone());
         let pods = [
             PodBuilder::new("first").cpu_milli(300).needs("c1", Some(70)),
             PodBuilder::new("second").cpu_milli(200).needs("c1", None),
@@ -117,7 +117,7 @@ proptest! {
         for name in ["first", "second", "third"] {
             world.end(name);
         }
-        prop_assert_eq!(before, (ask(&world), world.engine.cluster.clone()));
+        prop_assert_eq!(before, (ask(&world), world.engine.observed.cluster.clone()));
         prop_assert!(world.engine.ledger.is_empty());
     }
 }

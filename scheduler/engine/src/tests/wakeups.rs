@@ -176,12 +176,12 @@ impl History {
 
     fn the_index_knows_all_that_is_parked(&self) {
         let engine = &self.world.engine;
-        let filed: Vec<_> = engine.wake_index.classes().collect();
-        assert_eq!(filed, engine.parked.classes().collect::<Vec<_>>());
+        let filed: Vec<_> = engine.queues.wake_index.classes().collect();
+        assert_eq!(filed, engine.queues.parked.classes().collect::<Vec<_>>());
         for class in filed {
             let has_chance =
-                engine.parked.chances(class).is_some_and(|it| *it != Chances::default());
-            assert!(!has_chance || engine.wake_index.placeable().any(|it| it == class));
+                engine.queues.parked.chances(class).is_some_and(|it| *it != Chances::default());
+            assert!(!has_chance || engine.queues.wake_index.placeable().any(|it| it == class));
         }
     }
 
@@ -196,7 +196,7 @@ impl History {
 
     fn no_pod_that_fits_is_left_waiting(&self) {
         let engine = &self.world.engine;
-        for record in engine.pods.values().filter(|record| record.stage == Stage::Parked) {
+        for record in engine.observed.pods.values().filter(|record| record.stage == Stage::Parked) {
             let spec = &record.pod.spec;
             let waits = record.nominated.is_some();
             assert!(waits || !engine.fits_some_node(spec), "{} fits", record.pod.key);
@@ -282,28 +282,29 @@ impl History {
         // What time alone brings about comes first.
         let changes = about(event);
         self.world.poll(crate::Work { attempts_max: 0, nodes_max: 0 });
-        let before = self.world.engine.cluster.clone();
+        let before = self.world.engine.observed.cluster.clone();
         let parked = self.parked();
         let had_one_awake: Vec<bool> = parked
             .iter()
             .map(|(_, key)| {
-                let group = self.world.engine.parked.group(key);
+                let group = self.world.engine.queues.parked.group(key);
                 group.is_some_and(|group| group.awake.is_some())
             })
             .collect();
         let nominated = self.nominated();
         self.world.handle(event.clone());
-        let after = self.world.engine.cluster.clone();
+        let after = self.world.engine.observed.cluster.clone();
         let engine = &self.world.engine;
         // A nomination that does not help any more is withdrawn: its Pod is tried again, and what it held is judged
         // as a change of its own.
         let is_withdrawn = |uid: &PodUid, key: &ParkKey| {
-            let record = engine.pods.get(uid);
+            let record = engine.observed.pods.get(uid);
             key.nominated.is_some() && record.is_some_and(|it| it.nominated.is_none())
         };
         let frees = nominated.difference(&self.nominated()).next().is_some();
-        let is_woken =
-            |uid: &PodUid| matches!(engine.pods[uid].stage, Stage::Active | Stage::Backoff);
+        let is_woken = |uid: &PodUid| {
+            matches!(engine.observed.pods[uid].stage, Stage::Active | Stage::Backoff)
+        };
         let mut woken = 0;
         for ((uid, key), had_one_awake) in parked.iter().zip(had_one_awake) {
             if Some(uid) == changes {
@@ -338,13 +339,13 @@ impl History {
 
     /// Pods, and the Nodes that they are nominated to.
     fn nominated(&self) -> BTreeSet<(PodUid, NodeName)> {
-        let pods = self.world.engine.pods.values();
+        let pods = self.world.engine.observed.pods.values();
         pods.filter_map(|it| Some((it.pod.uid.clone(), it.nominated_node()?.clone()))).collect()
     }
 
     /// With all labels, also those that do not count.
     fn spec(&self, uid: &PodUid) -> Arc<model::SchedulingSpec> {
-        self.world.engine.pods[uid].pod.spec.scheduling.clone()
+        self.world.engine.observed.pods[uid].pod.spec.scheduling.clone()
     }
 
     fn expected(&self, before: &Cluster, after: &Cluster, pod: &model::ClusterPod) -> bool {
@@ -357,7 +358,7 @@ impl History {
     }
 
     fn parked(&self) -> Vec<(PodUid, ParkKey)> {
-        let pods = self.world.engine.pods.sorted().into_iter();
+        let pods = self.world.engine.observed.pods.sorted().into_iter();
         pods.filter_map(|(uid, record)| Some((uid.clone(), record.parked_as.as_deref()?.clone())))
             .collect()
     }

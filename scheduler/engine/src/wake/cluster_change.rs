@@ -41,15 +41,15 @@ enum Scope {
 impl Engine {
     /// To be called after every change of the cluster.
     pub(crate) fn cluster_changed(&mut self, change: ClusterChange<'_>) {
-        self.placing.note(change, &self.cluster);
+        self.placing.note(change, &self.observed.cluster);
         self.wake_after(change);
     }
 
     /// Wakes the Pods that the change may help. The index has taken note of it.
     pub(crate) fn wake_after(&mut self, change: ClusterChange<'_>) {
-        self.room_changes += 1;
+        self.queues.room_changes += 1;
         self.question_nominees_on(change);
-        if self.parked.is_empty() {
+        if self.queues.parked.is_empty() {
             // Pods that wait later are classified by it from the start.
             self.placing.take_newly_read();
             return;
@@ -71,13 +71,13 @@ impl Engine {
 
     /// The classes to which other Nodes than those that have changed may be something else now.
     fn concerned_anywhere(&self, change: ClusterChange<'_>) -> BTreeSet<ParkKey> {
-        let index = &self.wake_index;
+        let index = &self.queues.wake_index;
         let mut terms: Vec<&PodAffinityTerm> = Vec::new();
         match change {
             ClusterChange::Namespaces => return index.with_room().cloned().collect(),
             ClusterChange::Selectors { .. } => {}
             ClusterChange::Node(name) => {
-                let on_node = self.cluster.pods_on(name);
+                let on_node = self.observed.cluster.pods_on(name);
                 terms.extend(on_node.flat_map(|pod| &pod.pod_affinity.anti_required));
             }
             ClusterChange::Pod { before, after } => {
@@ -85,7 +85,7 @@ impl Engine {
                 terms.extend(pods.flat_map(|pod| &pod.pod_affinity.anti_required));
             }
         }
-        let meant = (!terms.is_empty()).then(|| index.meant_by(&self.cluster, &terms));
+        let meant = (!terms.is_empty()).then(|| index.meant_by(&self.observed.cluster, &terms));
         index.pod_dependent().chain(meant.into_iter().flatten()).cloned().collect()
     }
 
@@ -102,44 +102,44 @@ impl Engine {
         };
         let mut concerned = BTreeSet::new();
         for name in nodes {
-            if let Some(node) = self.cluster.nodes.get(name) {
+            if let Some(node) = self.observed.cluster.nodes.get(name) {
                 let profiles = &self.config.profiles;
                 let rules_of = |profile: &str| &profiles.of(profile).rules;
-                concerned.extend(self.wake_index.with_room_on(
-                    &self.cluster,
+                concerned.extend(self.queues.wake_index.with_room_on(
+                    &self.observed.cluster,
                     node,
                     above,
                     rules_of,
                 ));
             }
-            concerned.extend(self.parked.nominated_on(name));
+            concerned.extend(self.queues.parked.nominated_on(name));
         }
         let had_one = |class: &&ParkKey| {
-            let chances = self.parked.chances(class);
+            let chances = self.queues.parked.chances(class);
             chances.is_some_and(|it| nodes.iter().any(|node| it.are_on(node)))
         };
-        concerned.extend(self.wake_index.placeable().filter(had_one).cloned());
+        concerned.extend(self.queues.wake_index.placeable().filter(had_one).cloned());
         concerned
     }
 
     /// Notes what the class lacks, for the changes to come.
     pub(crate) fn file(&mut self, class: &ParkKey) {
-        if self.parked.chances(class).is_none() {
+        if self.queues.parked.chances(class).is_none() {
             return;
         }
         let key = self.class_key(class);
         let rules = &self.config.profiles.of(&class.profile).rules;
         let is_local = !rules.look_beyond_nodes(&class.scheduling);
         let level = level(rules, class);
-        let view = View { rules, cluster: &self.cluster };
+        let view = View { rules, cluster: &self.observed.cluster };
         let shortage = self.placing.shortage(view, &key, level);
-        self.wake_index.file(class, level, is_local, shortage);
+        self.queues.wake_index.file(class, level, is_local, shortage);
         self.note_chances(class);
     }
 
     fn note_chances(&mut self, class: &ParkKey) {
-        let has_any = self.parked.chances(class).is_some_and(|it| *it != Chances::default());
-        self.wake_index.set_placeable(class, has_any);
+        let has_any = self.queues.parked.chances(class).is_some_and(|it| *it != Chances::default());
+        self.queues.wake_index.set_placeable(class, has_any);
     }
 
     /// Selectors may tell Pods apart now that were of one class: those become classes of their own, which know what they knew.
@@ -152,9 +152,10 @@ impl Engine {
             newly_read.as_ref().is_none_or(|all| all.iter().any(|it| it.concerns(labels)))
         };
         let mut moved = Vec::new();
-        for (key, group) in self.parked.groups() {
+        for (key, group) in self.queues.parked.groups() {
             for (order, pod) in &group.pods {
-                let scheduling = self.pods.get(pod).map(|record| &record.pod.spec.scheduling);
+                let scheduling =
+                    self.observed.pods.get(pod).map(|record| &record.pod.spec.scheduling);
                 if let Some(scheduling) =
                     scheduling.filter(|scheduling| concerns(&scheduling.labels))
                 {
@@ -172,16 +173,17 @@ impl Engine {
 
     /// The Pod is of another class than it was, to which Nodes are what they were to the other.
     fn park_as(&mut self, from: &ParkKey, to: ParkKey, order: Order, pod: &PodUid) {
-        let known = self.parked.known_of(from);
-        let is_one_awake = self.parked.group(from).is_some_and(|group| group.awake.is_some());
-        if self.parked.remove(from, order) {
-            self.wake_index.remove(&from.plain());
+        let known = self.queues.parked.known_of(from);
+        let is_one_awake =
+            self.queues.parked.group(from).is_some_and(|group| group.awake.is_some());
+        if self.queues.parked.remove(from, order) {
+            self.queues.wake_index.remove(&from.plain());
         }
-        let to = self.parked.shared(to);
-        if let Some(record) = self.pods.get_mut(pod) {
+        let to = self.queues.parked.shared(to);
+        if let Some(record) = self.observed.pods.get_mut(pod) {
             record.parked_as = Some(Box::new(to.clone()));
         }
-        if self.parked.insert(to.clone(), order, pod.clone(), known) {
+        if self.queues.parked.insert(to.clone(), order, pod.clone(), known) {
             self.file(&to.plain());
         }
         // The Pod that is tried first may be of the other class, and then its result does not apply to this one.
@@ -192,7 +194,7 @@ impl Engine {
 
     /// An object that Pods refer to can be used at other Nodes than before.
     pub(super) fn judge_users_of(&mut self, object: &ObjectRef) {
-        let classes = self.parked.classes().filter(|class| class.objects.contains(object));
+        let classes = self.queues.parked.classes().filter(|class| class.objects.contains(object));
         let classes: Vec<ParkKey> = classes.cloned().collect();
         for class in classes {
             self.judge(&class, &Scope::Everywhere);
@@ -202,19 +204,20 @@ impl Engine {
 
     /// Were an event lost, this finds it out: all chances are judged anew, a few classes at a time. It never does in a test.
     pub(crate) fn sweep(&mut self) {
-        if self.now < self.sweep_at {
+        if self.now < self.queues.sweep_at {
             return;
         }
-        let classes = self.parked.classes_after(self.sweep_after.as_ref(), SWEEP_CLASSES_MAX);
+        let classes =
+            self.queues.parked.classes_after(self.queues.sweep_after.as_ref(), SWEEP_CLASSES_MAX);
         for class in &classes {
             self.sweep_class(class);
         }
         if classes.len() == SWEEP_CLASSES_MAX {
-            self.sweep_after = classes.into_iter().next_back();
-            self.sweep_at = self.now + SWEEP_PAUSE;
+            self.queues.sweep_after = classes.into_iter().next_back();
+            self.queues.sweep_at = self.now + SWEEP_PAUSE;
         } else {
-            self.sweep_after = None;
-            self.sweep_at = self.now + SWEEP_INTERVAL;
+            self.queues.sweep_after = None;
+            self.queues.sweep_at = self.now + SWEEP_INTERVAL;
             self.placing.forget_unused();
         }
     }
@@ -223,14 +226,14 @@ impl Engine {
         // Selectors that told it from others may be gone.
         let scheduling = self.placing.project(&class.scheduling);
         if scheduling != class.scheduling {
-            for (key, order, pod) in self.parked.of_class(class) {
+            for (key, order, pod) in self.queues.parked.of_class(class) {
                 let to = ParkKey { scheduling: scheduling.clone(), ..key.clone() };
                 self.park_as(&key, to, order, &pod);
             }
             return;
         }
         self.file(class);
-        if self.wake_index.has_room(class) {
+        if self.queues.wake_index.has_room(class) {
             let scope = scope_of(self.rules_of(&class.profile), class);
             self.stats.woken_by_sweep += self.judge(class, &scope);
         }
@@ -238,13 +241,14 @@ impl Engine {
 
     /// One of its class has been tried, or will not be: what it left over may be for the next.
     pub(crate) fn turn_ended(&mut self, key: &ParkKey, pod: &PodUid) {
-        let Some(group) = self.parked.group_mut(key) else { return };
+        let Some(group) = self.queues.parked.group_mut(key) else { return };
         if group.awake.as_ref() != Some(pod) {
             return;
         }
         group.awake = None;
         let is_alone = group.pods.values().all(|other| other == pod);
-        let hopeless = self.parked.chances(&key.plain()).is_none_or(|it| *it == Chances::default());
+        let hopeless =
+            self.queues.parked.chances(&key.plain()).is_none_or(|it| *it == Chances::default());
         if !hopeless && !is_alone {
             self.wake_one(key);
         }
@@ -255,7 +259,7 @@ impl Engine {
         let gained = match scope {
             Scope::Everywhere => {
                 let now = self.chances_of(class);
-                let Some(known) = self.parked.chances_mut(class) else { return 0 };
+                let Some(known) = self.queues.parked.chances_mut(class) else { return 0 };
                 let before = std::mem::replace(known, now);
                 known.without(&before)
             }
@@ -263,7 +267,7 @@ impl Engine {
         };
         self.note_chances(class);
         let mut woken = self.judge_nominated(class, scope, &gained);
-        if gained != Chances::default() && self.parked.has(class) {
+        if gained != Chances::default() && self.queues.parked.has(class) {
             self.wake_one(class);
             woken += 1;
         }
@@ -278,9 +282,9 @@ impl Engine {
             _ => None,
         };
         let mut woken = 0;
-        for key in self.parked.nominated(class, nodes) {
+        for key in self.queues.parked.nominated(class, nodes) {
             let now = self.prospect_of(&key);
-            let Some(group) = self.parked.group_mut(&key) else { continue };
+            let Some(group) = self.queues.parked.group_mut(&key) else { continue };
             let before = std::mem::replace(&mut group.prospect, now);
             let elsewhere = |nodes: &BTreeSet<NodeName>| {
                 let nominated = key.nominated.as_ref().map(|(node, _)| node);
@@ -289,7 +293,7 @@ impl Engine {
             let preemptible = match (before.may_preempt, now.may_preempt) {
                 (true, true) => Some(&gained.preemptible),
                 // While it might not, there was none for it.
-                (false, true) => self.parked.chances(class).map(|it| &it.preemptible),
+                (false, true) => self.queues.parked.chances(class).map(|it| &it.preemptible),
                 (_, false) => None,
             };
             let is_new = now.is_feasible && !before.is_feasible
@@ -306,16 +310,16 @@ impl Engine {
 
     /// What the Pod has at its nominated Node.
     pub(crate) fn prospect_of(&self, key: &ParkKey) -> Prospect {
-        Prospect::of(self.rules_of(&key.profile), &self.cluster, &self.pod_to_place(key))
+        Prospect::of(self.rules_of(&key.profile), &self.observed.cluster, &self.pod_to_place(key))
     }
 
     /// Where a Pod of this class could go now.
     pub(crate) fn chances_of(&mut self, class: &ParkKey) -> Chances {
         let key = self.class_key(class);
         let rules = &self.config.profiles.of(&class.profile).rules;
-        let view = View { rules, cluster: &self.cluster };
+        let view = View { rules, cluster: &self.observed.cluster };
         let Some(found) = self.placing.chances(view, &key) else {
-            return Chances::of(rules, &self.cluster, &self.pod_to_place(class));
+            return Chances::of(rules, &self.observed.cluster, &self.pod_to_place(class));
         };
         let (feasible, preemptible): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|(_, chance)| *chance == Chance::Feasible);
@@ -328,15 +332,15 @@ impl Engine {
         let (key, mut gained) = (self.class_key(class), Chances::default());
         for node in nodes {
             let rules = &self.config.profiles.of(&class.profile).rules;
-            let view = View { rules, cluster: &self.cluster };
+            let view = View { rules, cluster: &self.observed.cluster };
             let mut now = Chances::default();
             match self.placing.chance_on(view, &key, node) {
                 Some(chance) => {
                     now.set(node, chance == Chance::Feasible, chance == Chance::Preemptible);
                 }
-                None => now.recheck(rules, &self.cluster, &self.pod_to_place(class), node),
+                None => now.recheck(rules, &self.observed.cluster, &self.pod_to_place(class), node),
             }
-            let Some(known) = self.parked.chances_mut(class) else { continue };
+            let Some(known) = self.queues.parked.chances_mut(class) else { continue };
             let (feasible, preemptible) = (!now.feasible.is_empty(), !now.preemptible.is_empty());
             let new = now.without(known);
             gained.set(node, !new.feasible.is_empty(), !new.preemptible.is_empty());
@@ -347,18 +351,19 @@ impl Engine {
 
     /// The one that may be tried soonest, and among those the first in order.
     fn wake_one(&mut self, key: &ParkKey) {
-        let Some(group) = self.parked.group(key).filter(|group| group.awake.is_none()) else {
+        let Some(group) = self.queues.parked.group(key).filter(|group| group.awake.is_none())
+        else {
             return;
         };
         let may_be_tried = |pod: &PodUid| {
-            self.pods.get(pod).map_or(self.now, |record| record.not_before.max(self.now))
+            self.observed.pods.get(pod).map_or(self.now, |record| record.not_before.max(self.now))
         };
         let first = group.pods.iter().min_by_key(|(order, pod)| (may_be_tried(pod), **order));
         let Some(pod) = first.map(|(_, pod)| pod.clone()) else { return };
-        if let Some(group) = self.parked.group_mut(key) {
+        if let Some(group) = self.queues.parked.group_mut(key) {
             group.awake = Some(pod.clone());
         }
-        if let Some(record) = self.pods.get_mut(&pod) {
+        if let Some(record) = self.observed.pods.get_mut(&pod) {
             record.woken_as = Some(Box::new(key.clone()));
         }
         self.wake(&pod);

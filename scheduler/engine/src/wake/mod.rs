@@ -18,14 +18,16 @@ impl Engine {
     /// Bandwidth of objects has been released.
     pub(crate) fn wake_after_release(&mut self, reservation: &Reservation) {
         for granted in &reservation.granted {
-            if let Some(object) = self.objects.ref_of(&granted.uid).cloned() {
+            if let Some(object) = self.observed.objects.ref_of(&granted.uid).cloned() {
                 self.release_queue(&object);
             }
         }
     }
 
     pub(crate) fn release_queues_of(&mut self, kind: ObjectKind) {
-        for object in self.objects.with_queues().into_iter().filter(|object| object.kind == kind) {
+        for object in
+            self.observed.objects.with_queues().into_iter().filter(|object| object.kind == kind)
+        {
             self.release_queue(&object);
         }
     }
@@ -35,21 +37,26 @@ impl Engine {
         loop {
             let (next, kept) = self.next_to_release(object);
             if kept {
-                self.kept.insert(object.clone(), self.room_changes);
+                self.queues.kept.insert(object.clone(), self.queues.room_changes);
             }
             let Some(waiting) = next else { return };
-            self.objects.with_queue(object, |queue| queue.mark_released(&waiting));
+            self.observed.objects.with_queue(object, |queue| queue.mark_released(&waiting));
             self.move_to(&waiting.pod, Stage::Active);
         }
     }
 
     /// Bandwidth is kept for a head only while some Node could take it. That may have changed.
     pub(crate) fn reconsider_kept(&mut self) {
-        let changes = self.room_changes;
-        let outdated: Vec<ObjectRef> =
-            self.kept.iter().filter(|(_, at)| **at != changes).map(|(it, _)| it.clone()).collect();
+        let changes = self.queues.room_changes;
+        let outdated: Vec<ObjectRef> = self
+            .queues
+            .kept
+            .iter()
+            .filter(|(_, at)| **at != changes)
+            .map(|(it, _)| it.clone())
+            .collect();
         for object in outdated {
-            self.kept.remove(&object);
+            self.queues.kept.remove(&object);
             self.release_queue(&object);
         }
     }
@@ -57,8 +64,8 @@ impl Engine {
     /// The next Pod to release, and whether another could go if nothing were kept for the head.
     fn next_to_release(&self, object: &ObjectRef) -> (Option<Waiting>, bool) {
         let none = (None, false);
-        let Some(queue) = self.objects.queue(object) else { return none };
-        let Ok(promise) = self.objects.promise(object, self.now) else { return none };
+        let Some(queue) = self.observed.objects.queue(object) else { return none };
+        let Ok(promise) = self.observed.objects.promise(object, self.now) else { return none };
         let is_used = self.ledger.object(&promise.of.uid).is_some();
         if promise.of.exclusive && (is_used || queue.has_released()) {
             return none;
@@ -95,13 +102,14 @@ impl Engine {
     pub(crate) fn is_kept_for(&self, object: &ObjectRef, head: &Waiting) -> bool {
         let (order, bypass) = (head.rank.order, self.config.bypass);
         let passed = self
+            .observed
             .objects
             .queue(object)
             .is_some_and(|queue| queue.has_been_passed_enough(order, self.now, bypass));
-        let promise = self.objects.promise(object, self.now);
+        let promise = self.observed.objects.promise(object, self.now);
         passed
             && promise.is_ok_and(|promise| head.amount <= promise.reservable)
-            && self.pods.get(&head.pod).is_some_and(|record| {
+            && self.observed.pods.get(&head.pod).is_some_and(|record| {
                 let spec = &record.pod.spec;
                 let mut others = spec.needs.iter().filter(|need| need.object != *object);
                 others.all(|need| self.has_room(spec, need)) && self.fits_some_node(spec)
@@ -111,7 +119,8 @@ impl Engine {
     /// Whether a namespace has reached its soft quota on the object.
     pub(crate) fn is_over_quota(&self, object: &ObjectRef, namespace: &str) -> bool {
         let quota = self.config.quotas.iter().find(|quota| *quota.namespace == *namespace);
-        let used = self.objects.get(object).and_then(|object| self.ledger.object(&object.uid));
+        let used =
+            self.observed.objects.get(object).and_then(|object| self.ledger.object(&object.uid));
         let (Some(quota), Some(used)) = (quota, used) else { return false };
         let used = used.of_namespace(namespace);
         let amount = match object.kind {
@@ -124,7 +133,7 @@ impl Engine {
 
     /// Wakes the blocked Pods that a change may help.
     pub(crate) fn unblock(&mut self, object: &ObjectRef, concerns: impl Fn(UnblockOn) -> bool) {
-        let Some(queue) = self.objects.queue(object) else { return };
+        let Some(queue) = self.observed.objects.queue(object) else { return };
         let woken: Vec<PodUid> = queue
             .blocked()
             .filter(|(_, wake)| concerns(*wake))
@@ -139,9 +148,10 @@ impl Engine {
     pub(crate) fn reconsider_after_spec_change(&mut self, object: &Reservable) {
         let name = &object.object;
         let mut woken: Vec<PodUid> = Vec::new();
-        if let Some(queue) = self.objects.queue(name) {
+        if let Some(queue) = self.observed.objects.queue(name) {
             let asks_too_much = |uid: &&PodUid| {
-                let need = self.pods.get(uid).and_then(|record| record.pod.spec.need_of(name));
+                let need =
+                    self.observed.pods.get(uid).and_then(|record| record.pod.spec.need_of(name));
                 need.is_some_and(|need| need.reserves() > object.floor_asked_max)
             };
             woken.extend(queue.waiting().map(|(_, uid)| uid).filter(asks_too_much).cloned());
@@ -155,7 +165,7 @@ impl Engine {
 
     /// To the active queue, or to back-off while that lasts.
     pub(crate) fn wake(&mut self, pod: &PodUid) {
-        let due = self.pods.get(pod).map_or(self.now, |record| record.not_before);
+        let due = self.observed.pods.get(pod).map_or(self.now, |record| record.not_before);
         self.move_to(pod, if due <= self.now { Stage::Active } else { Stage::Backoff });
     }
 }
