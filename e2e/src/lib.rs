@@ -44,7 +44,6 @@ pub mod population;
 pub mod process_cost;
 pub mod proxy;
 pub mod quantity;
-pub mod random;
 pub mod recorder;
 pub mod replicas;
 pub mod returns;
@@ -60,6 +59,7 @@ pub use cluster::Cluster;
 pub use control_plane::ControlPlane;
 pub use daemons_process::DaemonsProcess;
 pub use error::{Error, Result};
+pub use random_clusters::random;
 pub use scheduler_process::SchedulerProcess;
 pub use site::{Site, SiteOptions};
 

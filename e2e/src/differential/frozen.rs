@@ -1,11 +1,10 @@
 //! A generated cluster on the API server.
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use random_clusters::{GeneratedCluster, NAMESPACES, Other, PlacedPod, key_of, name_of};
 use serde_json::{Value, json};
 
-use super::NAMESPACES;
 use super::api::Api;
-use super::cluster::{GeneratedCluster, Other, PlacedPod};
 use crate::error::Result;
 
 /// Enough to keep the API server busy.
@@ -92,7 +91,7 @@ async fn create_placed(api: &Api, pod: &PlacedPod) -> Result<()> {
 }
 
 pub(super) fn path_of(pod: &Value) -> String {
-    let (namespace, name) = super::name_of(pod);
+    let (namespace, name) = name_of(pod);
     format!("{}/{name}", pods_of(namespace))
 }
 
@@ -108,7 +107,7 @@ pub(super) async fn victims(api: &Api, cluster: &GeneratedCluster) -> Result<Vec
         .into_iter()
         .flatten()
         .filter(|pod| pod["metadata"]["deletionTimestamp"].is_null())
-        .map(super::key_of)
+        .map(key_of)
         .collect();
     let placed = cluster.placed.iter().filter(|pod| !pod.is_terminating);
     Ok(placed.map(PlacedPod::key).filter(|key| !untouched.contains(key)).collect())

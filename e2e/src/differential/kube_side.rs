@@ -6,15 +6,14 @@ use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use kube::runtime::watcher::{self, Event};
+use random_clusters::{GeneratedCluster, key_of, name_of};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::api::Api;
-use super::cluster::GeneratedCluster;
 use super::frozen::{self, path_of, pods_of};
-use super::key_of;
 use super::log::{Log, PluginScores, Thoughts, Totals};
 use crate::control_plane::{ControlPlane, KubeScheduler};
 use crate::error::{Error, Result};
@@ -107,7 +106,7 @@ impl KubeSide {
     /// Creates the Pod, waits for what becomes of it, and leaves the cluster as it was.
     pub async fn try_pod(&mut self, cluster: &GeneratedCluster, pod: &Value) -> Result<Tried> {
         self.log.turn_to(&key_of(pod))?;
-        let mut stored = self.api.create(&pods_of(super::name_of(pod).0), pod).await?;
+        let mut stored = self.api.create(&pods_of(name_of(pod).0), pod).await?;
         let mut attempts_behind_gate = 0;
         if !stored["spec"]["schedulingGates"].is_null() {
             sleep(GATED_FOR).await;

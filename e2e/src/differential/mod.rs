@@ -8,7 +8,6 @@
 
 mod allowed;
 mod api;
-mod cluster;
 mod compare;
 mod figures;
 mod frozen;
@@ -16,11 +15,8 @@ mod kube_side;
 mod log;
 mod message;
 mod our_side;
-mod pod;
-mod rules;
 mod shadow;
 mod standing;
-mod terms;
 
 use std::fs;
 use std::path::PathBuf;
@@ -32,26 +28,19 @@ use tokio::time::sleep;
 pub use allowed::{ALLOWED, Allowed};
 pub use compare::{About, Difference};
 pub use figures::Figures;
-pub use rules::{Rule, Rules};
+pub use random_clusters::{Rule, Rules};
 pub use shadow::{ShadowFigures, ShadowOptions, shadow};
+
+use random_clusters::{GeneratedCluster, PlacedPod, Random, incoming};
 
 use crate::binaries::say;
 use crate::control_plane::ControlPlane;
 use crate::error::{Doing as _, Result};
-use crate::random::Random;
 use allowed::{all_allowed, allowed};
 use api::Api;
-use cluster::GeneratedCluster;
 use compare::{Terms, compare};
 use kube_side::{INCOMING, KubeSide, Tried};
 use our_side::OurSide;
-
-/// Where Pods live. They outlive each cluster: to end a namespace takes a controller.
-const NAMESPACES: [&str; 3] = ["team-a", "team-b", "team-c"];
-/// Kind and name of what a Pod may belong to.
-const OWNERS: [(&str, &str); 2] = [("ReplicaSet", "rs"), ("StatefulSet", "sts")];
-/// The names of Nodes that Pods ask for; in most clusters, some of them do not exist.
-const NODE_NAMES_MAX: usize = 8;
 
 /// A cluster costs as much as several cases.
 const CASES_PER_CLUSTER: usize = 15;
@@ -148,12 +137,12 @@ impl Run<'_> {
         let leaving = cluster.placed.iter().filter(|pod| pod.is_terminating);
         let terms = Terms {
             preemption: rules.has(Rule::Preemption),
-            leaving: leaving.map(cluster::PlacedPod::key).collect(),
+            leaving: leaving.map(PlacedPod::key).collect(),
         };
         let left = self.options.cases - self.figures.cases;
         for number in 0..left.min(CASES_PER_CLUSTER) {
             let of_case = seed.wrapping_add(SEED_STRIDE.wrapping_mul(number as u64 + 1));
-            let pod = pod::incoming(&mut Random::new(of_case), &self.options.rules);
+            let pod = incoming(&mut Random::new(of_case), &self.options.rules);
             let terms = terms.clone();
             self.case(&Case { seed, number, cluster: &cluster, pod, terms }).await?;
         }
@@ -253,21 +242,4 @@ fn without(pod: &Value, pointers: &[String]) -> Value {
         }
     }
     pod
-}
-
-fn node_name(number: usize) -> String {
-    format!("n{number}")
-}
-
-/// Namespace and name of an object.
-fn name_of(object: &Value) -> (&str, &str) {
-    let metadata = &object["metadata"];
-    let word = |key: &str| metadata[key].as_str().unwrap_or_default();
-    (word("namespace"), word("name"))
-}
-
-/// `namespace/name`.
-fn key_of(object: &Value) -> String {
-    let (namespace, name) = name_of(object);
-    format!("{namespace}/{name}")
 }

@@ -7,13 +7,13 @@ use http::{Request, StatusCode};
 use http_body_util::BodyExt as _;
 use kube::Client;
 use kube::client::Body;
+use random_clusters::{key_of, name_of};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::api::Api;
 use super::frozen::{self, pods_of};
-use super::{key_of, name_of};
 use crate::SCHEDULER_NAME;
 use crate::cluster::Cluster;
 use crate::error::{Doing as _, Error, Result};

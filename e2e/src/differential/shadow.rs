@@ -3,19 +3,17 @@
 use std::fmt;
 use std::time::Duration;
 
+use random_clusters::{GeneratedCluster, Random, Rule, Rules, incoming, key_of, name_of};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use super::api::Api;
-use super::cluster::GeneratedCluster;
 use super::frozen::{self, pods_of};
 use super::kube_side::{Fate, INCOMING, KubeSide};
-use super::rules::{Rule, Rules};
-use super::{key_of, name_of, pod, standing};
+use super::standing;
 use crate::binaries::say;
 use crate::control_plane::{AuditWrite, ControlPlane};
 use crate::error::{Doing as _, Error, Result};
-use crate::random::Random;
 use crate::scheduler_process::SchedulerProcess;
 
 /// Clusters are small: after so many Pods the next one begins.
@@ -135,7 +133,7 @@ impl Run {
         frozen::build(&self.api, &cluster).await?;
         sleep(SETTLES_WITHIN).await;
         for number in 0..pods {
-            let mut pod = pod::incoming(&mut random, &rules());
+            let mut pod = incoming(&mut random, &rules());
             pod["metadata"]["name"] = format!("{INCOMING}{seed}-{number}").into();
             self.api.create(&pods_of(name_of(&pod).0), &pod).await?;
             let fate = self.kube.until_known(&key_of(&pod)).await?;

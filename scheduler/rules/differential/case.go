@@ -14,13 +14,14 @@ type Case struct {
 	// Seed is the name of the case.
 	Seed uint64 `json:"seed"`
 	// Config is a KubeSchedulerConfiguration; null for the default one.
-	Config      json.RawMessage                `json:"config"`
-	Nodes       []v1.Node                      `json:"nodes"`
-	Pods        []v1.Pod                       `json:"pods"`
-	Namespaces  []v1.Namespace                 `json:"namespaces"`
-	Budgets     []policyv1.PodDisruptionBudget `json:"budgets"`
-	Services    []v1.Service                   `json:"services"`
-	ReplicaSets []appsv1.ReplicaSet            `json:"replicaSets"`
+	Config       json.RawMessage                `json:"config"`
+	Nodes        []v1.Node                      `json:"nodes"`
+	Pods         []v1.Pod                       `json:"pods"`
+	Namespaces   []v1.Namespace                 `json:"namespaces"`
+	Budgets      []policyv1.PodDisruptionBudget `json:"budgets"`
+	Services     []v1.Service                   `json:"services"`
+	ReplicaSets  []appsv1.ReplicaSet            `json:"replicaSets"`
+	StatefulSets []appsv1.StatefulSet           `json:"statefulSets"`
 	// Nominated are Pods that wait behind a gate, with a Node promised to them.
 	Nominated []v1.Pod `json:"nominated"`
 	// Pod is the one to schedule.
@@ -56,7 +57,8 @@ func (c *Case) objects() []runtime.Object {
 	objects = appendAll[v1.Namespace](objects, c.Namespaces)
 	objects = appendAll[policyv1.PodDisruptionBudget](objects, c.Budgets)
 	objects = appendAll[v1.Service](objects, c.Services)
-	return appendAll[appsv1.ReplicaSet](objects, c.ReplicaSets)
+	objects = appendAll[appsv1.ReplicaSet](objects, c.ReplicaSets)
+	return appendAll[appsv1.StatefulSet](objects, c.StatefulSets)
 }
 
 func appendAll[T any, P interface {

@@ -38,7 +38,7 @@ use tokio::task::JoinHandle;
 
 pub use self::config::{Clock, Pools, SimulatedConfig, TierPool};
 use self::daemon::Daemon;
-use self::records::ForcedCorridor;
+use self::records::{CorridorRecord, ForcedCorridor};
 pub use self::store::StoreError;
 use crate::refusal::Refusal;
 use crate::ticket::{KeyError, TrustedKey};
@@ -107,7 +107,9 @@ impl SimulatedDaemons {
     ) -> Result<(), Refusal> {
         let id = corridor_id.to_owned();
         let forced = ForcedCorridor { achievable_gbps, ..ForcedCorridor::default() };
-        self.daemon.transact(move |ledger, _, _| ledger.plan_forced_corridor(&id, forced)).await
+        self.daemon
+            .transact(move |ledger, _, _| ledger.plan_forced::<CorridorRecord>(&id, forced))
+            .await
     }
 
     /// Stops serving and lets go of the state.

@@ -8,9 +8,9 @@
 
 mod allowed;
 mod compare;
+mod config;
 mod generate;
 mod kube_scheduler;
-mod random;
 mod translate;
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! The same case in the plain rules' words. Cases are ours, so what is malformed is a mistake in
-//! `generate`, and ends the program.
+//! The same case in the plain rules' words. Cases are ours, so what is malformed is a mistake of the
+//! generator, and ends the program.
 
 mod fields;
 mod plugin_args;
@@ -28,10 +28,12 @@ pub fn cluster(case: &Value) -> Cluster {
         cluster.insert_budget(budget);
     }
     cluster.services = items(&case["services"]).iter().map(service).collect();
-    for replica_set in items(&case["replicaSets"]) {
-        let (namespace, name) = key(replica_set);
-        let owner = Owner { kind: OwnerKind::ReplicaSet, name: name.into() };
-        let selector = label_selector(&replica_set["spec"]["selector"]);
+    let of_kind = |field: &str, kind| items(&case[field]).iter().map(move |it| (kind, it));
+    let replica_sets = of_kind("replicaSets", OwnerKind::ReplicaSet);
+    for (kind, object) in replica_sets.chain(of_kind("statefulSets", OwnerKind::StatefulSet)) {
+        let (namespace, name) = key(object);
+        let owner = Owner { kind, name: name.into() };
+        let selector = label_selector(&object["spec"]["selector"]);
         cluster.owners.insert((namespace.into(), owner), selector);
     }
     cluster
@@ -44,10 +46,18 @@ fn key(object: &Value) -> (&str, &str) {
 /// The Pod to schedule.
 pub fn incoming(case: &Value) -> ClusterPod {
     let mut incoming = pod::pod(&case["pod"]);
-    let owner = &case["pod"]["metadata"]["ownerReferences"][0]["name"];
-    let owner = owner.as_str().map(|name| Owner { kind: OwnerKind::ReplicaSet, name: name.into() });
-    incoming.owner = owner;
+    let owners = items(&case["pod"]["metadata"]["ownerReferences"]).iter();
+    incoming.owner = owners.filter(|owner| owner["controller"] == true).map(owner).next();
     incoming
+}
+
+fn owner(reference: &Value) -> Owner {
+    let kind = match text(&reference["kind"]) {
+        "ReplicaSet" => OwnerKind::ReplicaSet,
+        "StatefulSet" => OwnerKind::StatefulSet,
+        other => unreachable!("no case has an owner of the kind {other}"),
+    };
+    Owner { kind, name: text(&reference["name"]).into() }
 }
 
 fn node(node: &Value) -> ClusterNode {

@@ -1,11 +1,12 @@
 //! Requests to memqosd.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 
 use super::devices::check_ticket;
-use super::{Allocated, Kind, Ledger, Plan, Terms, check_owner, malformed, not_found};
+use super::{Allocated, Kind, Ledger, Plan, Record, Terms, malformed};
 use crate::attestd::DeviceKind;
-use crate::corrd::Lease;
 use crate::identity::{IdempotencyKey, Owner};
 use crate::limits::{BYTES_MAX, FLOOR_GBS_MAX, NAME_LENGTH_MAX};
 use crate::memqosd::{
@@ -18,26 +19,41 @@ use crate::simulated::memory;
 use crate::simulated::records::{BundleRecord, Change, Counters, ForcedBundle};
 use crate::units;
 
-impl Ledger {
-    pub(in crate::simulated) fn plan_bundle(
-        &self,
+impl Record for BundleRecord {
+    const KIND: Kind = Kind::Bundle;
+    const NAME: &'static str = "bundle";
+    const LIST: &'static str = "bundles";
+    type Request = BundleRequest;
+    type Shown = Bundle;
+    type Forced = ForcedBundle;
+
+    fn all(ledger: &Ledger) -> &BTreeMap<String, Self> {
+        &ledger.bundles
+    }
+
+    fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    fn plan(
+        ledger: &Ledger,
         terms: &Terms,
         now: Timestamp,
         key: &IdempotencyKey,
         ask: &BundleRequest,
-    ) -> Plan<Allocated<BundleRecord>> {
+    ) -> Plan<Allocated<Self>> {
         check_memory(&ask.memory)?;
         if key.object_uid() != ask.owner.object_uid() {
             return Err(malformed("the idempotency key names another object than the owner"));
         }
-        if let Some(before) = self.bundle_by_key(key) {
-            return same_wish(before, ask).map(|()| (vec![], Allocated::Before(before.clone())));
+        if let Some(before) = ledger.find_repeated::<Self>(key, ask)? {
+            return Ok((vec![], Allocated::Before(before.clone())));
         }
-        let device = self.device_for(DeviceKind::Memory, ask.memory.device_id.as_deref())?;
+        let device = ledger.device_for(DeviceKind::Memory, ask.memory.device_id.as_deref())?;
         check_ticket(terms, now, &ask.owner, device, ask.ticket.as_deref())?;
-        self.check_fits(terms, None, &ask.memory)?;
-        let number = self.free_bundle_number();
-        let record = BundleRecord {
+        ledger.check_fits(terms, None, &ask.memory)?;
+        let number = ledger.free_bundle_number();
+        let record = Self {
             handle: handle(number),
             owner: ask.owner.clone(),
             key: key.clone(),
@@ -49,11 +65,58 @@ impl Ledger {
             moved_pages: 0,
             forced: ForcedBundle::default(),
         };
-        let counters = Counters { bundle: number + 1, ..self.counters };
-        let changes = vec![Change::Counters(counters), Change::PutBundle(Box::new(record.clone()))];
+        let counters = Counters { bundle: number + 1, ..ledger.counters };
+        let changes = vec![Change::Counters(counters), record.clone().put()];
         Ok((changes, Allocated::Now(record)))
     }
 
+    /// A lapsed bundle has to get its bandwidth back, which can be refused.
+    fn renewed(&self, ledger: &Ledger, terms: &Terms, end: Timestamp) -> Result<Self, Refusal> {
+        if self.lapsed {
+            ledger.check_fits(terms, Some(self), &self.memory)?;
+        }
+        Ok(Self { lease_expires_at: end, lapsed: false, ..self.clone() })
+    }
+
+    fn is_same_wish(&self, ask: &BundleRequest) -> bool {
+        // The daemon chose the device, and the caller may still leave it open.
+        let is_open = self.asked.device_id.is_none()
+            && ask.memory == BundleSpec { device_id: None, ..self.memory.clone() };
+        let is_same = is_open || ask.memory == self.asked || ask.memory == self.memory;
+        is_same && ask.owner == self.owner
+    }
+
+    fn put(self) -> Change {
+        Change::PutBundle(Box::new(self))
+    }
+
+    fn drop(handle: String) -> Change {
+        Change::DropBundle(handle)
+    }
+
+    fn shown(self, terms: &Terms, now: Timestamp) -> Bundle {
+        let achieved_gbs = memory::achieved_gbs(terms.seed, &self, now);
+        let Self { handle, owner, key, memory, created_at, lapsed, .. } = self;
+        Bundle {
+            ffm_handle: handle,
+            owner,
+            idempotency_key: key,
+            memory,
+            achieved_gbs,
+            moved_pages: self.moved_pages,
+            policy_lease_ttl_s: terms.lease_ttl.as_secs(),
+            lease_expires_at: self.lease_expires_at,
+            lapsed,
+            created_at,
+        }
+    }
+
+    fn forced(self, forced: ForcedBundle) -> Self {
+        Self { forced, ..self }
+    }
+}
+
+impl Ledger {
     /// After a loss of state the count begins again, while durable bundles keep their handles.
     fn free_bundle_number(&self) -> u64 {
         let mut number = self.counters.bundle;
@@ -84,55 +147,6 @@ impl Ledger {
         usage.check_tier(memory.latency_class, &terms.pools)
     }
 
-    fn bundle_by_key(&self, key: &IdempotencyKey) -> Option<&BundleRecord> {
-        self.bundles.get(self.keys.get(&(Kind::Bundle, key.clone()))?)
-    }
-
-    pub(in crate::simulated) fn bundle(&self, handle: &str) -> Result<&BundleRecord, Refusal> {
-        self.bundles.get(handle).ok_or_else(|| not_found("bundle", handle))
-    }
-
-    pub(in crate::simulated) fn bundles_of(&self, prefix: &str) -> Vec<BundleRecord> {
-        self.owned(Kind::Bundle, prefix).filter_map(|it| self.bundles.get(it)).cloned().collect()
-    }
-
-    /// The bundle, if the caller may change it.
-    fn own_bundle(&self, handle: &str, caller: Option<&Owner>) -> Result<&BundleRecord, Refusal> {
-        let record = self.bundle(handle)?;
-        check_owner(&record.owner, caller).map(|()| record)
-    }
-
-    pub(in crate::simulated) fn plan_bundle_release(
-        &self,
-        handle: &str,
-        caller: &Owner,
-    ) -> Plan<()> {
-        match self.own_bundle(handle, Some(caller)) {
-            Ok(_) => Ok((vec![Change::DropBundle(handle.to_owned())], ())),
-            // Gone is what was wanted.
-            Err(refusal) if refusal.reason == RefusalReason::NotFound => Ok((vec![], ())),
-            Err(refusal) => Err(refusal),
-        }
-    }
-
-    /// Renews; a lapsed bundle has to get its bandwidth back, which can be refused.
-    pub(in crate::simulated) fn plan_bundle_lease(
-        &self,
-        terms: &Terms,
-        now: Timestamp,
-        handle: &str,
-        caller: Option<&Owner>,
-    ) -> Plan<Lease> {
-        let record = self.own_bundle(handle, caller)?;
-        if record.lapsed {
-            self.check_fits(terms, Some(record), &record.memory)?;
-        }
-        let lease_expires_at = later(now, terms.lease_ttl);
-        let renewed = BundleRecord { lease_expires_at, lapsed: false, ..record.clone() };
-        let lease = Lease { policy_lease_ttl_s: terms.lease_ttl.as_secs(), lease_expires_at };
-        Ok((vec![Change::PutBundle(Box::new(renewed))], lease))
-    }
-
     pub(in crate::simulated) fn plan_bandwidth(
         &self,
         terms: &Terms,
@@ -140,13 +154,13 @@ impl Ledger {
         caller: Option<&Owner>,
         change: BandwidthChange,
     ) -> Plan<BundleRecord> {
-        let record = self.own_bundle(handle, caller)?;
+        let record = self.find_own::<BundleRecord>(handle, caller)?;
         let mut changed = record.clone();
         changed.memory.floor_gbs = change.floor_gbs;
         check_memory(&changed.memory)?;
         check_not_lapsed(record)?;
         self.check_fits(terms, Some(record), &changed.memory)?;
-        Ok((vec![Change::PutBundle(Box::new(changed.clone()))], changed))
+        Ok((vec![changed.clone().put()], changed))
     }
 
     /// Moves every page to the other tier.
@@ -157,7 +171,7 @@ impl Ledger {
         caller: Option<&Owner>,
         change: LatencyClassChange,
     ) -> Plan<LatencyClassChanged> {
-        let record = self.own_bundle(handle, caller)?;
+        let record = self.find_own::<BundleRecord>(handle, caller)?;
         let LatencyClassChange { latency_class } = change;
         if record.memory.latency_class == latency_class {
             return Ok((vec![], LatencyClassChanged { latency_class, moved_pages: 0 }));
@@ -169,53 +183,12 @@ impl Ledger {
         let moved_pages = record.memory.bytes.div_ceil(memory::PAGE_BYTES);
         changed.moved_pages += moved_pages;
         let answer = LatencyClassChanged { latency_class, moved_pages };
-        Ok((vec![Change::PutBundle(Box::new(changed))], answer))
-    }
-
-    pub(in crate::simulated) fn plan_forced_bundle(
-        &self,
-        handle: &str,
-        forced: ForcedBundle,
-    ) -> Plan<()> {
-        let record = BundleRecord { forced, ..self.bundle(handle)?.clone() };
-        Ok((vec![Change::PutBundle(Box::new(record))], ()))
+        Ok((vec![changed.put()], answer))
     }
 }
 
 fn handle(number: u64) -> String {
     format!("ffm-{number:06x}")
-}
-
-/// As the contract shows it.
-pub(in crate::simulated) fn shown(record: BundleRecord, terms: &Terms, now: Timestamp) -> Bundle {
-    let achieved_gbs = memory::achieved_gbs(terms.seed, &record, now);
-    let BundleRecord { handle, owner, key, memory, created_at, lapsed, .. } = record;
-    Bundle {
-        ffm_handle: handle,
-        owner,
-        idempotency_key: key,
-        memory,
-        achieved_gbs,
-        moved_pages: record.moved_pages,
-        policy_lease_ttl_s: terms.lease_ttl.as_secs(),
-        lease_expires_at: record.lease_expires_at,
-        lapsed,
-        created_at,
-    }
-}
-
-/// A key may come back with what was asked first, or with what has become of it since.
-fn same_wish(before: &BundleRecord, ask: &BundleRequest) -> Result<(), Refusal> {
-    let same = ask.memory == before.asked || ask.memory == before.memory || {
-        // The daemon chose the device, the caller still leaves it open.
-        before.asked.device_id.is_none()
-            && BundleSpec { device_id: None, ..before.memory.clone() } == ask.memory
-    };
-    if same && before.owner == ask.owner {
-        return Ok(());
-    }
-    let message = format!("the key was used for {} with other fields", before.handle);
-    Err(Refusal::new(RefusalReason::KeyReused, message))
 }
 
 fn check_not_lapsed(record: &BundleRecord) -> Result<(), Refusal> {

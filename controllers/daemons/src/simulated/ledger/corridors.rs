@@ -1,50 +1,64 @@
 //! Requests to corrd.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
 use super::devices::check_ticket;
-use super::{Allocated, Kind, Ledger, Plan, Terms, check_owner, malformed, not_found};
+use super::{Allocated, Kind, Ledger, Plan, Record, Terms, malformed};
 use crate::attestd::DeviceKind;
 use crate::corrd::{
-    Corridor, CorridorChange, CorridorRequest, Lease, PathSpec, RecalibrationRequest,
-    RecalibrationResult,
+    Corridor, CorridorChange, CorridorRequest, PathSpec, RecalibrationRequest, RecalibrationResult,
 };
 use crate::identity::{IdempotencyKey, Owner};
 use crate::limits::{
     LAMBDA_NM_MAX, LAMBDA_NM_MIN, LANES_MAX, LATENCY_BUDGET_NS_MAX, MIN_GBPS_MAX, NAME_LENGTH_MAX,
     REACH_MM_MAX,
 };
-use crate::refusal::{Refusal, RefusalReason};
+use crate::refusal::Refusal;
 use crate::simulated::config::later;
 use crate::simulated::photonics;
 use crate::simulated::records::{Change, CorridorRecord, Counters, ForcedCorridor};
 
-impl Ledger {
-    pub(in crate::simulated) fn plan_corridor(
-        &self,
+impl Record for CorridorRecord {
+    const KIND: Kind = Kind::Corridor;
+    const NAME: &'static str = "corridor";
+    const LIST: &'static str = "corridors";
+    type Request = CorridorRequest;
+    type Shown = Corridor;
+    type Forced = ForcedCorridor;
+
+    fn all(ledger: &Ledger) -> &BTreeMap<String, Self> {
+        &ledger.corridors
+    }
+
+    fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    fn plan(
+        ledger: &Ledger,
         terms: &Terms,
         now: Timestamp,
         key: &IdempotencyKey,
         ask: &CorridorRequest,
-    ) -> Plan<Allocated<CorridorRecord>> {
+    ) -> Plan<Allocated<Self>> {
         check_path(&ask.path)?;
         if key.object_uid() != ask.owner.object_uid() {
             return Err(malformed("the idempotency key names another object than the owner"));
         }
-        if let Some(before) = self.corridor_by_key(key) {
-            return same_wish(before, ask).map(|()| (vec![], Allocated::Before(before.clone())));
+        if let Some(before) = ledger.find_repeated::<Self>(key, ask)? {
+            return Ok((vec![], Allocated::Before(before.clone())));
         }
         let asked_device = ask.path.device_id.as_deref();
-        let device = self.device_for(DeviceKind::Photonic, asked_device)?;
+        let device = ledger.device_for(DeviceKind::Photonic, asked_device)?;
         check_ticket(terms, now, &ask.owner, device, ask.ticket.as_deref())?;
         photonics::check_feasible(&ask.path)?;
-        let mut usage = self.usage.clone();
+        let mut usage = ledger.usage.clone();
         usage.take_path(&ask.path);
         usage.check_paths(&terms.pools)?;
-        let record = CorridorRecord {
-            id: format!("cor-{:06x}", self.counters.corridor),
+        let record = Self {
+            id: format!("cor-{:06x}", ledger.counters.corridor),
             owner: ask.owner.clone(),
             key: key.clone(),
             asked: ask.path.clone(),
@@ -54,56 +68,54 @@ impl Ledger {
             tuned_at: now,
             forced: ForcedCorridor::default(),
         };
-        let counters = Counters { corridor: self.counters.corridor + 1, ..self.counters };
-        let changes =
-            vec![Change::Counters(counters), Change::PutCorridor(Box::new(record.clone()))];
+        let counters = Counters { corridor: ledger.counters.corridor + 1, ..ledger.counters };
+        let changes = vec![Change::Counters(counters), record.clone().put()];
         Ok((changes, Allocated::Now(record)))
     }
 
-    fn corridor_by_key(&self, key: &IdempotencyKey) -> Option<&CorridorRecord> {
-        self.corridors.get(self.keys.get(&(Kind::Corridor, key.clone()))?)
+    fn renewed(&self, _: &Ledger, _: &Terms, end: Timestamp) -> Result<Self, Refusal> {
+        Ok(Self { lease_expires_at: end, ..self.clone() })
     }
 
-    pub(in crate::simulated) fn corridor(&self, id: &str) -> Result<&CorridorRecord, Refusal> {
-        self.corridors.get(id).ok_or_else(|| not_found("corridor", id))
+    fn is_same_wish(&self, ask: &CorridorRequest) -> bool {
+        // The daemon chose the device, and the caller may still leave it open.
+        let is_open = self.asked.device_id.is_none()
+            && ask.path == PathSpec { device_id: None, ..self.path.clone() };
+        let is_same = is_open || ask.path == self.asked || ask.path == self.path;
+        is_same && ask.owner == self.owner
     }
 
-    pub(in crate::simulated) fn corridors_of(&self, prefix: &str) -> Vec<CorridorRecord> {
-        self.owned(Kind::Corridor, prefix)
-            .filter_map(|id| self.corridors.get(id))
-            .cloned()
-            .collect()
+    fn put(self) -> Change {
+        Change::PutCorridor(Box::new(self))
     }
 
-    /// The corridor, if the caller may change it.
-    fn own_corridor(&self, id: &str, caller: Option<&Owner>) -> Result<&CorridorRecord, Refusal> {
-        let record = self.corridor(id)?;
-        check_owner(&record.owner, caller).map(|()| record)
+    fn drop(id: String) -> Change {
+        Change::DropCorridor(id)
     }
 
-    pub(in crate::simulated) fn plan_corridor_release(&self, id: &str, caller: &Owner) -> Plan<()> {
-        match self.own_corridor(id, Some(caller)) {
-            Ok(_) => Ok((vec![Change::DropCorridor(id.to_owned())], ())),
-            // Gone is what was wanted.
-            Err(refusal) if refusal.reason == RefusalReason::NotFound => Ok((vec![], ())),
-            Err(refusal) => Err(refusal),
+    fn shown(self, terms: &Terms, now: Timestamp) -> Corridor {
+        let achievable_gbps = photonics::sample(terms.seed, &self, now).achievable_gbps;
+        let latency_ns = Some(photonics::latency_ns(&self.path));
+        let Self { id, owner, key, path, created_at, lease_expires_at, .. } = self;
+        Corridor {
+            corridor_id: id,
+            owner,
+            idempotency_key: key,
+            path,
+            achievable_gbps,
+            latency_ns,
+            policy_lease_ttl_s: terms.lease_ttl.as_secs(),
+            lease_expires_at,
+            created_at,
         }
     }
 
-    pub(in crate::simulated) fn plan_corridor_lease(
-        &self,
-        terms: &Terms,
-        now: Timestamp,
-        id: &str,
-        caller: Option<&Owner>,
-    ) -> Plan<Lease> {
-        let record = self.own_corridor(id, caller)?;
-        let lease_expires_at = later(now, terms.lease_ttl);
-        let renewed = CorridorRecord { lease_expires_at, ..record.clone() };
-        let lease = Lease { policy_lease_ttl_s: terms.lease_ttl.as_secs(), lease_expires_at };
-        Ok((vec![Change::PutCorridor(Box::new(renewed))], lease))
+    fn forced(self, forced: ForcedCorridor) -> Self {
+        Self { forced, ..self }
     }
+}
 
+impl Ledger {
     pub(in crate::simulated) fn plan_corridor_change(
         &self,
         terms: &Terms,
@@ -111,7 +123,7 @@ impl Ledger {
         caller: Option<&Owner>,
         change: &CorridorChange,
     ) -> Plan<CorridorRecord> {
-        let record = self.own_corridor(id, caller)?;
+        let record = self.find_own::<CorridorRecord>(id, caller)?;
         let mut changed = record.clone();
         let CorridorChange { min_gbps, qos, recalibration } = change.clone();
         changed.path.min_gbps = min_gbps.unwrap_or(record.path.min_gbps);
@@ -123,7 +135,7 @@ impl Ledger {
         usage.return_path(&record.path);
         usage.take_path(&changed.path);
         usage.check_paths(&terms.pools)?;
-        Ok((vec![Change::PutCorridor(Box::new(changed.clone()))], changed))
+        Ok((vec![changed.clone().put()], changed))
     }
 
     pub(in crate::simulated) fn plan_recalibration(
@@ -134,7 +146,7 @@ impl Ledger {
         caller: Option<&Owner>,
         ask: &RecalibrationRequest,
     ) -> Plan<RecalibrationResult> {
-        let record = self.own_corridor(id, caller)?;
+        let record = self.find_own::<CorridorRecord>(id, caller)?;
         check_target(ask.target_ber)?;
         let mut tuned = record.clone();
         if !record.forced.recalibration_fails {
@@ -149,53 +161,8 @@ impl Ledger {
             ber,
             lambdas: photonics::tunings(terms.seed, &tuned, now),
         };
-        Ok((vec![Change::PutCorridor(Box::new(tuned))], result))
+        Ok((vec![tuned.put()], result))
     }
-
-    pub(in crate::simulated) fn plan_forced_corridor(
-        &self,
-        id: &str,
-        forced: ForcedCorridor,
-    ) -> Plan<()> {
-        let record = CorridorRecord { forced, ..self.corridor(id)?.clone() };
-        Ok((vec![Change::PutCorridor(Box::new(record))], ()))
-    }
-}
-
-/// As the contract shows it.
-pub(in crate::simulated) fn shown(
-    record: CorridorRecord,
-    terms: &Terms,
-    now: Timestamp,
-) -> Corridor {
-    let achievable_gbps = photonics::sample(terms.seed, &record, now).achievable_gbps;
-    let latency_ns = Some(photonics::latency_ns(&record.path));
-    let CorridorRecord { id, owner, key, path, created_at, lease_expires_at, .. } = record;
-    Corridor {
-        corridor_id: id,
-        owner,
-        idempotency_key: key,
-        path,
-        achievable_gbps,
-        latency_ns,
-        policy_lease_ttl_s: terms.lease_ttl.as_secs(),
-        lease_expires_at,
-        created_at,
-    }
-}
-
-/// A key may come back with what was asked first, or with what has become of it since.
-fn same_wish(before: &CorridorRecord, ask: &CorridorRequest) -> Result<(), Refusal> {
-    let same = ask.path == before.asked || ask.path == before.path || {
-        // The daemon chose the device, the caller still leaves it open.
-        before.asked.device_id.is_none()
-            && PathSpec { device_id: None, ..before.path.clone() } == ask.path
-    };
-    if same && before.owner == ask.owner {
-        return Ok(());
-    }
-    let message = format!("the key was used for {} with other fields", before.id);
-    Err(Refusal::new(RefusalReason::KeyReused, message))
 }
 
 /// The ranges of the contract.

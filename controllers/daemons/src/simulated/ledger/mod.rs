@@ -5,6 +5,7 @@ mod attest;
 mod bundles;
 mod corridors;
 mod devices;
+mod record;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -14,9 +15,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-pub(super) use self::bundles::shown as shown_bundle;
-pub(super) use self::corridors::shown as shown_corridor;
 pub(super) use self::devices::DeviceChange;
+pub(super) use self::record::Record;
 pub(super) use self::usage::Usage;
 use super::config::Pools;
 use super::records::{BundleRecord, Change, CorridorRecord, Counters};
@@ -50,7 +50,7 @@ pub(super) enum Allocated<T> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Kind {
+pub(super) enum Kind {
     Corridor,
     Bundle,
 }

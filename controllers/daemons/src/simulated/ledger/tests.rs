@@ -68,12 +68,12 @@ impl Ledger {
         at: Timestamp,
         ask: &CorridorRequest,
     ) -> Result<String, RefusalReason> {
-        let plan = self.plan_corridor(&TERMS, at, &ask.key(), ask);
+        let plan = CorridorRecord::plan(self, &TERMS, at, &ask.key(), ask);
         self.now(plan).map(|(Allocated::Now(record) | Allocated::Before(record))| record.id)
     }
 
     fn bundle_now(&mut self, at: Timestamp, ask: &BundleRequest) -> Result<String, RefusalReason> {
-        let plan = self.plan_bundle(&TERMS, at, &ask.key(), ask);
+        let plan = BundleRecord::plan(self, &TERMS, at, &ask.key(), ask);
         self.now(plan).map(|(Allocated::Now(record) | Allocated::Before(record))| record.handle)
     }
 
@@ -91,9 +91,9 @@ fn an_expired_corridor_gives_everything_back() {
     let other = path_of(2, 1, 100);
     assert_eq!(ledger.corridor_now(at(59), &other), Err(RefusalReason::PoolLanes));
     ledger.expire_now(at(59));
-    assert!(ledger.corridor(&id).is_ok());
+    assert!(ledger.find::<CorridorRecord>(&id).is_ok());
     ledger.expire_now(at(60));
-    assert!(ledger.corridor(&id).is_err());
+    assert!(ledger.find::<CorridorRecord>(&id).is_err());
     assert!(ledger.corridor_now(at(60), &other).is_ok());
 }
 
@@ -107,13 +107,13 @@ fn a_lapsed_durable_bundle_keeps_bytes_and_must_win_its_bandwidth_back() {
     assert_eq!(ledger.bundle_now(at(60), &too_large), Err(RefusalReason::PoolBytes));
     let fits = memory_of(3, 400, 80, Persistence::None);
     let rival = ledger.bundle_now(at(60), &fits).unwrap();
-    let plan = ledger.plan_bundle_lease(&TERMS, at(61), &handle, None);
+    let plan = ledger.plan_lease::<BundleRecord>(&TERMS, at(61), &handle, None);
     assert_eq!(ledger.now(plan), Err(RefusalReason::PoolBandwidth));
-    let plan = ledger.plan_bundle_release(&rival, &fits.owner);
+    let plan = ledger.plan_release::<BundleRecord>(&rival, &fits.owner);
     ledger.now(plan).unwrap();
-    let plan = ledger.plan_bundle_lease(&TERMS, at(62), &handle, None);
+    let plan = ledger.plan_lease::<BundleRecord>(&TERMS, at(62), &handle, None);
     ledger.now(plan).unwrap();
-    assert!(!ledger.bundle(&handle).unwrap().lapsed);
+    assert!(!ledger.find::<BundleRecord>(&handle).unwrap().lapsed);
     // Lapsed bundles do not expire twice.
     assert_eq!(ledger.plan_expiry(at(100)), []);
 }
@@ -123,7 +123,7 @@ fn required_tickets_are_required_and_expire() {
     let terms = Terms { tickets_required: true, ..new_terms() };
     let mut ledger = ledger();
     let mut ask = path_of(1, 1, 10);
-    let refused = ledger.plan_corridor(&terms, at(0), &ask.key(), &ask).unwrap_err();
+    let refused = CorridorRecord::plan(&ledger, &terms, at(0), &ask.key(), &ask).unwrap_err();
     assert_eq!(refused.reason, RefusalReason::TicketRequired);
     let question = crate::attestd::VerifyRequest {
         device_id: "phot-0".into(),
@@ -136,13 +136,13 @@ fn required_tickets_are_required_and_expire() {
     let verified = ledger.now(plan).unwrap().unwrap();
     ask.ticket = Some(verified.ticket);
     ask.path.device_id = Some("phot-0".into());
-    assert!(ledger.plan_corridor(&terms, at(599), &ask.key(), &ask).is_ok());
-    let refused = ledger.plan_corridor(&terms, at(600), &ask.key(), &ask).unwrap_err();
+    assert!(CorridorRecord::plan(&ledger, &terms, at(599), &ask.key(), &ask).is_ok());
+    let refused = CorridorRecord::plan(&ledger, &terms, at(600), &ask.key(), &ask).unwrap_err();
     assert_eq!(refused.reason, RefusalReason::TicketExpired);
     // The wish of a lost reply is still answered when its ticket has expired meanwhile.
-    let plan = ledger.plan_corridor(&terms, at(599), &ask.key(), &ask);
+    let plan = CorridorRecord::plan(&ledger, &terms, at(599), &ask.key(), &ask);
     ledger.now(plan).unwrap();
-    let (changes, _) = ledger.plan_corridor(&terms, at(601), &ask.key(), &ask).unwrap();
+    let (changes, _) = CorridorRecord::plan(&ledger, &terms, at(601), &ask.key(), &ask).unwrap();
     assert_eq!(changes, []);
 }
 
@@ -222,11 +222,11 @@ fn take(ledger: &mut Ledger, step: &Step, clock: &mut i64) {
         }
         Step::Release { index, owner: caller } => {
             if let Some(id) = id(ledger, index) {
-                let plan = ledger.plan_corridor_release(&id, &owner(caller));
+                let plan = ledger.plan_release::<CorridorRecord>(&id, &owner(caller));
                 let _ = ledger.now(plan);
             }
             if let Some(handle) = handle(ledger, index) {
-                let plan = ledger.plan_bundle_release(&handle, &owner(caller));
+                let plan = ledger.plan_release::<BundleRecord>(&handle, &owner(caller));
                 let _ = ledger.now(plan);
             }
         }
@@ -247,11 +247,11 @@ fn take(ledger: &mut Ledger, step: &Step, clock: &mut i64) {
         }
         Step::Renew { index } => {
             if let Some(id) = id(ledger, index) {
-                let plan = ledger.plan_corridor_lease(&TERMS, now, &id, None);
+                let plan = ledger.plan_lease::<CorridorRecord>(&TERMS, now, &id, None);
                 let _ = ledger.now(plan);
             }
             if let Some(handle) = handle(ledger, index) {
-                let plan = ledger.plan_bundle_lease(&TERMS, now, &handle, None);
+                let plan = ledger.plan_lease::<BundleRecord>(&TERMS, now, &handle, None);
                 let _ = ledger.now(plan);
             }
         }

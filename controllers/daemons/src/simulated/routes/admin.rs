@@ -12,26 +12,16 @@ use crate::attestd::Device;
 use crate::refusal::{Refusal, RefusalReason};
 use crate::simulated::daemon::Daemon;
 use crate::simulated::faults::FaultOrder;
-use crate::simulated::ledger::DeviceChange;
-use crate::simulated::records::{ForcedBundle, ForcedCorridor};
+use crate::simulated::ledger::{DeviceChange, Record};
 
 type Served = State<Arc<Daemon>>;
 
-pub(super) async fn force_corridor(
+pub(super) async fn force<R: Record>(
     State(daemon): Served,
     Path(id): Path<String>,
-    Body(forced): Body<ForcedCorridor>,
+    Body(forced): Body<R::Forced>,
 ) -> Result<StatusCode, Refused> {
-    daemon.transact(move |ledger, _, _| ledger.plan_forced_corridor(&id, forced)).await?;
-    Ok(StatusCode::NO_CONTENT)
-}
-
-pub(super) async fn force_bundle(
-    State(daemon): Served,
-    Path(handle): Path<String>,
-    Body(forced): Body<ForcedBundle>,
-) -> Result<StatusCode, Refused> {
-    daemon.transact(move |ledger, _, _| ledger.plan_forced_bundle(&handle, forced)).await?;
+    daemon.transact(move |ledger, _, _| ledger.plan_forced::<R>(&id, forced)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -86,6 +76,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::simulated::records::{ForcedBundle, ForcedCorridor};
 
     /// Each property of a schema can be read alone beside the required ones, and no other can.
     fn compare<T: DeserializeOwned>(schema: &str, required: &Value, examples: &Value) {

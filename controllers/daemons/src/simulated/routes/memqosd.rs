@@ -1,83 +1,19 @@
-//! memqosd over HTTP.
+//! The routes of memqosd alone.
 
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
+use axum::extract::{Path, State};
 
-use super::corrd::ListQuery;
-use super::reply::{Body, Caller, Key, Refused};
-use crate::corrd::Lease;
+use super::reply::{Body, Caller, Refused};
 use crate::memqosd::{
-    BandwidthChange, Bundle, BundleList, BundleRequest, BundleTelemetry, LatencyClassChange,
-    LatencyClassChanged,
+    BandwidthChange, Bundle, BundleTelemetry, LatencyClassChange, LatencyClassChanged,
 };
 use crate::simulated::daemon::Daemon;
-use crate::simulated::ledger::{Allocated, shown_bundle};
+use crate::simulated::ledger::Record as _;
 use crate::simulated::memory;
 
 type Served = State<Arc<Daemon>>;
-
-pub(super) async fn allocate(
-    State(daemon): Served,
-    Key(key): Key,
-    Body(ask): Body<BundleRequest>,
-) -> Result<(StatusCode, Json<Bundle>), Refused> {
-    let plan = daemon.transact(move |ledger, terms, now| {
-        let (changes, allocated) = ledger.plan_bundle(terms, now, &key, &ask)?;
-        let (status, record) = match allocated {
-            Allocated::Now(record) => (StatusCode::CREATED, record),
-            Allocated::Before(record) => (StatusCode::OK, record),
-        };
-        Ok((changes, (status, shown_bundle(record, terms, now))))
-    });
-    let (status, bundle) = plan.await?;
-    Ok((status, Json(bundle)))
-}
-
-pub(super) async fn list(
-    State(daemon): Served,
-    Query(query): Query<ListQuery>,
-) -> Result<Json<BundleList>, Refused> {
-    let plan = daemon.transact(move |ledger, terms, now| {
-        let records = ledger.bundles_of(&query.owner_prefix).into_iter();
-        let bundles = records.map(|record| shown_bundle(record, terms, now)).collect();
-        Ok((vec![], BundleList { bundles }))
-    });
-    Ok(Json(plan.await?))
-}
-
-pub(super) async fn get(
-    State(daemon): Served,
-    Path(handle): Path<String>,
-) -> Result<Json<Bundle>, Refused> {
-    let plan = daemon.transact(move |ledger, terms, now| {
-        Ok((vec![], shown_bundle(ledger.bundle(&handle)?.clone(), terms, now)))
-    });
-    Ok(Json(plan.await?))
-}
-
-pub(super) async fn release(
-    State(daemon): Served,
-    Path(handle): Path<String>,
-    caller: Caller,
-) -> Result<StatusCode, Refused> {
-    let owner = caller.required()?;
-    daemon.transact(move |ledger, _, _| ledger.plan_bundle_release(&handle, &owner)).await?;
-    Ok(StatusCode::NO_CONTENT)
-}
-
-pub(super) async fn renew_lease(
-    State(daemon): Served,
-    Path(handle): Path<String>,
-    Caller(caller): Caller,
-) -> Result<Json<Lease>, Refused> {
-    let plan = daemon.transact(move |ledger, terms, now| {
-        ledger.plan_bundle_lease(terms, now, &handle, caller.as_ref())
-    });
-    Ok(Json(plan.await?))
-}
 
 pub(super) async fn set_bandwidth(
     State(daemon): Served,
@@ -87,7 +23,7 @@ pub(super) async fn set_bandwidth(
 ) -> Result<Json<Bundle>, Refused> {
     let plan = daemon.transact(move |ledger, terms, now| {
         let (changes, record) = ledger.plan_bandwidth(terms, &handle, caller.as_ref(), change)?;
-        Ok((changes, shown_bundle(record, terms, now)))
+        Ok((changes, record.shown(terms, now)))
     });
     Ok(Json(plan.await?))
 }
@@ -110,7 +46,7 @@ pub(super) async fn telemetry(
 ) -> Result<Json<BundleTelemetry>, Refused> {
     let violations = daemon.violations(&handle);
     let plan = daemon.transact(move |ledger, terms, now| {
-        Ok((vec![], memory::sample(terms.seed, ledger.bundle(&handle)?, violations, now)))
+        Ok((vec![], memory::sample(terms.seed, ledger.find(&handle)?, violations, now)))
     });
     Ok(Json(plan.await?))
 }

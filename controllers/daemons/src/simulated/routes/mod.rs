@@ -1,6 +1,7 @@
 //! Every route of the contract on one router.
 
 mod admin;
+mod allocations;
 mod attestd;
 mod corrd;
 mod feed;
@@ -16,10 +17,12 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, patch, post, put};
 
+use self::allocations::{allocate, list, release, renew_lease};
 use self::reply::Refused;
 use super::daemon::Daemon;
 use super::faults::Fault;
 use super::metrics;
+use super::records::{BundleRecord, CorridorRecord};
 use crate::refusal::{Refusal, RefusalReason};
 
 /// The largest honest request carries a ticket and 416 wavelengths.
@@ -31,17 +34,25 @@ pub(super) struct LoseReply;
 
 pub(super) fn router(daemon: Arc<Daemon>) -> Router {
     let contract = Router::new()
-        .route("/v1/corridors", post(corrd::allocate).get(corrd::list))
-        .route("/v1/corridors/{id}", get(corrd::get).patch(corrd::update).delete(corrd::release))
-        .route("/v1/corridors/{id}/lease", post(corrd::renew_lease))
+        .route("/v1/corridors", post(allocate::<CorridorRecord>).get(list::<CorridorRecord>))
+        .route(
+            "/v1/corridors/{id}",
+            get(allocations::get::<CorridorRecord>)
+                .patch(corrd::update)
+                .delete(release::<CorridorRecord>),
+        )
+        .route("/v1/corridors/{id}/lease", post(renew_lease::<CorridorRecord>))
         .route("/v1/corridors/{id}/telemetry", get(corrd::telemetry))
         .route("/v1/corridors/{id}/recalibrate", post(corrd::recalibrate))
-        .route("/v1/ffm", get(memqosd::list))
-        .route("/v1/ffm/alloc", post(memqosd::allocate))
-        .route("/v1/ffm/{handle}", get(memqosd::get).delete(memqosd::release))
+        .route("/v1/ffm", get(list::<BundleRecord>))
+        .route("/v1/ffm/alloc", post(allocate::<BundleRecord>))
+        .route(
+            "/v1/ffm/{handle}",
+            get(allocations::get::<BundleRecord>).delete(release::<BundleRecord>),
+        )
         .route("/v1/ffm/{handle}/bandwidth", patch(memqosd::set_bandwidth))
         .route("/v1/ffm/{handle}/latency_class", patch(memqosd::set_latency_class))
-        .route("/v1/ffm/{handle}/lease", post(memqosd::renew_lease))
+        .route("/v1/ffm/{handle}/lease", post(renew_lease::<BundleRecord>))
         .route("/v1/ffm/{handle}/telemetry", get(memqosd::telemetry))
         .route("/v1/telemetry", get(feed::telemetry))
         .route("/v1/devices", get(attestd::devices))
@@ -50,8 +61,8 @@ pub(super) fn router(daemon: Arc<Daemon>) -> Router {
     let mut router = contract.route("/metrics", get(render_metrics));
     if daemon.config.enable_admin {
         router = router
-            .route("/admin/corridors/{id}", put(admin::force_corridor))
-            .route("/admin/ffm/{handle}", put(admin::force_bundle))
+            .route("/admin/corridors/{id}", put(admin::force::<CorridorRecord>))
+            .route("/admin/ffm/{handle}", put(admin::force::<BundleRecord>))
             .route("/admin/devices/{id}", put(admin::change_device))
             .route("/admin/faults", post(admin::order_fault).delete(admin::clear_faults))
             .route("/admin/restart", post(admin::restart));

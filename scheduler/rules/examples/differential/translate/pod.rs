@@ -38,7 +38,9 @@ pub fn pod(pod: &Value) -> ClusterPod {
     let containers = all_containers(spec).count();
     translated.containers = containers.try_into().expect("a few containers");
     translated.required_features = FeatureUse {
-        restarts_all_containers: false,
+        restarts_all_containers: all_containers(spec)
+            .flat_map(|container| items(&container["restartPolicyRules"]))
+            .any(|rule| rule["action"] == "RestartAllContainers"),
         host_network: spec["hostNetwork"] == true,
         user_namespace: spec["hostUsers"] == false,
     }

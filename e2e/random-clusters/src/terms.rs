@@ -1,9 +1,10 @@
-//! Selectors, terms of affinity, spread constraints: as the API server accepts them.
+//! Selectors, terms of affinity, spread constraints.
 
 use serde_json::{Value, json};
 
-use super::NODE_NAMES_MAX;
+use crate::asked_node;
 use crate::random::Random;
+use crate::rules::Rules;
 
 const TOPOLOGY_KEYS: [&str; 5] =
     ["zone", "zone", "rack", "kubernetes.io/hostname", "topology.kubernetes.io/zone"];
@@ -11,11 +12,18 @@ const TOPOLOGY_KEYS: [&str; 5] =
 /// A selector, and whether it may be combined with keys that are matched by the Pod's own value.
 struct Selector {
     value: Value,
-    /// Its keys are others than `rev`, and there is a selector at all.
+    /// An API server wants its keys to be others than `rev`, and a selector at all.
     takes_revision: bool,
 }
 
-fn selector(random: &mut Random) -> Selector {
+fn selector(random: &mut Random, rules: &Rules) -> Selector {
+    if rules.is_unchecked() && random.chance(10) {
+        // `In` without values cannot be parsed.
+        let revisions: &[&str] = if random.chance(15) { &[] } else { &["1", "2"] };
+        let listed = json!({"key": "rev", "operator": "In", "values": revisions});
+        let value = json!({"matchLabels": {"app": "web"}, "matchExpressions": [listed]});
+        return Selector { value, takes_revision: true };
+    }
     let expression = |key: &str, operator: &str| json!({"matchExpressions": [{"key": key, "operator": operator}]});
     let listed = |operator: &str, values: &[&str]| json!({"matchExpressions": [{"key": "app", "operator": operator, "values": values}]});
     let (value, takes_revision) = match random.below(13) {
@@ -29,15 +37,15 @@ fn selector(random: &mut Random) -> Selector {
         7 | 8 => (json!({"matchLabels": {"app": "db"}}), true),
         _ => (json!({"matchLabels": {"app": "web"}}), true),
     };
-    Selector { value, takes_revision }
+    Selector { value, takes_revision: takes_revision || rules.is_unchecked() }
 }
 
-pub(super) fn label_selector(random: &mut Random) -> Value {
-    selector(random).value
+pub(crate) fn label_selector(random: &mut Random, rules: &Rules) -> Value {
+    selector(random, rules).value
 }
 
-fn pod_term(random: &mut Random) -> Value {
-    let Selector { value, takes_revision } = selector(random);
+fn pod_term(random: &mut Random, rules: &Rules) -> Value {
+    let Selector { value, takes_revision } = selector(random, rules);
     let mut term = json!({"topologyKey": random.pick(&TOPOLOGY_KEYS), "labelSelector": value});
     if random.chance(15) {
         term["namespaces"] = random.pick(&[json!(["team-b"]), json!(["team-a", "team-c"])]);
@@ -61,15 +69,16 @@ fn pod_term(random: &mut Random) -> Value {
 }
 
 /// `spec.affinity` with each kind of term about Pods as likely as this.
-pub(super) fn pod_affinity(random: &mut Random, percent: usize) -> Value {
+pub(crate) fn pod_affinity(random: &mut Random, rules: &Rules, percent: usize) -> Value {
+    let term = |random: &mut Random| pod_term(random, rules);
+    let weighted = |random: &mut Random| json!({"weight": random.between(1, 100), "podAffinityTerm": term(random)});
     let mut affinity = json!({});
     for kind in ["podAffinity", "podAntiAffinity"] {
         if random.chance(percent) {
             affinity[kind]["requiredDuringSchedulingIgnoredDuringExecution"] =
-                json!(random.list(1, 2, pod_term));
+                json!(random.list(1, 2, term));
         }
         if random.chance(percent) {
-            let weighted = |random: &mut Random| json!({"weight": random.between(1, 100), "podAffinityTerm": pod_term(random)});
             affinity[kind]["preferredDuringSchedulingIgnoredDuringExecution"] =
                 json!(random.list(1, 3, weighted));
         }
@@ -77,7 +86,14 @@ pub(super) fn pod_affinity(random: &mut Random, percent: usize) -> Value {
     affinity
 }
 
-fn node_requirement(random: &mut Random) -> Value {
+fn node_requirement(random: &mut Random, rules: &Rules) -> Value {
+    if rules.is_unchecked() && random.chance(20) {
+        // Neither can be parsed.
+        return random.pick(&[
+            json!({"key": "num", "operator": "Gt", "values": ["x"]}),
+            json!({"key": "zone", "operator": "In", "values": ["a b"]}),
+        ]);
+    }
     random.pick(&[
         json!({"key": "zone", "operator": "In", "values": ["a"]}),
         json!({"key": "zone", "operator": "In", "values": ["a", "b"]}),
@@ -91,10 +107,10 @@ fn node_requirement(random: &mut Random) -> Value {
     ])
 }
 
-fn node_term(random: &mut Random) -> Value {
+fn node_term(random: &mut Random, rules: &Rules) -> Value {
     let mut term = json!({});
     if random.chance(80) {
-        let mut expressions = random.list(1, 2, node_requirement);
+        let mut expressions = random.list(1, 2, |random| node_requirement(random, rules));
         if random.chance(4) {
             // The API server accepts it, but kube-scheduler cannot read it.
             expressions.push(json!({"key": "num", "operator": "Gt", "values": ["x"]}));
@@ -103,28 +119,33 @@ fn node_term(random: &mut Random) -> Value {
     }
     if random.chance(20) {
         let operator = random.pick(&["In", "In", "NotIn"]);
-        term["matchFields"] = json!([name_field(random, operator)]);
+        let mut fields = vec![name_field(random, operator)];
+        if rules.is_unchecked() && random.chance(15) {
+            fields.push(name_field(random, "In"));
+        }
+        term["matchFields"] = json!(fields);
     }
     term
 }
 
 fn name_field(random: &mut Random, operator: &str) -> Value {
-    let name = super::node_name(random.below(NODE_NAMES_MAX));
-    json!({"key": "metadata.name", "operator": operator, "values": [name]})
+    json!({"key": "metadata.name", "operator": operator, "values": [asked_node(random)]})
 }
 
 /// Sometimes Nodes by name: then kube-scheduler looks at no others.
-pub(super) fn required_nodes(random: &mut Random) -> Value {
-    if random.chance(30) {
+pub(crate) fn required_nodes(random: &mut Random, rules: &Rules) -> Value {
+    if random.chance(rules.if_unchecked(50, 30)) {
         let named = |random: &mut Random| json!({"matchFields": [name_field(random, "In")]});
         return json!({"nodeSelectorTerms": random.list(1, 3, named)});
     }
-    json!({"nodeSelectorTerms": random.list(1, 2, node_term)})
+    // A list without terms matches nothing.
+    let fewest = usize::from(!(rules.is_unchecked() && random.chance(10)));
+    json!({"nodeSelectorTerms": random.list(fewest, 2, |random| node_term(random, rules))})
 }
 
-pub(super) fn preferred_nodes(random: &mut Random) -> Value {
+pub(crate) fn preferred_nodes(random: &mut Random, rules: &Rules) -> Value {
     let preferred = |random: &mut Random| {
-        let term = if random.chance(40) { node_term(random) } else { label_term(random) };
+        let term = if random.chance(40) { node_term(random, rules) } else { label_term(random) };
         json!({"weight": random.between(1, 100), "preference": term})
     };
     json!(random.list(1, 3, preferred))
@@ -137,23 +158,23 @@ fn label_term(random: &mut Random) -> Value {
     json!({"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]})
 }
 
-/// No two with the same topology and the same consequence: the API server refuses them.
-pub(super) fn spread_constraints(random: &mut Random) -> Vec<Value> {
+/// Two with the same topology and the same consequence are refused by an API server.
+pub(crate) fn spread_constraints(random: &mut Random, rules: &Rules) -> Vec<Value> {
     let mut constraints: Vec<Value> = vec![];
-    for constraint in random.list(1, 3, spread_constraint) {
+    for constraint in random.list(1, 3, |random| spread_constraint(random, rules)) {
         let same = |other: &Value| {
             ["topologyKey", "whenUnsatisfiable"].iter().all(|key| other[key] == constraint[key])
         };
-        if !constraints.iter().any(same) {
+        if rules.is_unchecked() || !constraints.iter().any(same) {
             constraints.push(constraint);
         }
     }
     constraints
 }
 
-fn spread_constraint(random: &mut Random) -> Value {
+fn spread_constraint(random: &mut Random, rules: &Rules) -> Value {
     let when = random.pick(&["DoNotSchedule", "ScheduleAnyway"]);
-    let Selector { value, takes_revision } = selector(random);
+    let Selector { value, takes_revision } = selector(random, rules);
     let mut constraint = json!({
         "maxSkew": random.between(1, 3),
         "topologyKey": random.pick(&TOPOLOGY_KEYS),

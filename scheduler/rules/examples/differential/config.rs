@@ -1,8 +1,7 @@
 //! KubeSchedulerConfigurations: half of the time the default one.
 
+use random_clusters::Random;
 use serde_json::{Value, json};
-
-use crate::random::Random;
 
 const API_VERSION: &str = "kubescheduler.config.k8s.io/v1";
 
@@ -23,7 +22,7 @@ pub fn config(random: &mut Random) -> Value {
     if random.chance(50) {
         return Value::Null;
     }
-    let plugins: [(&str, u64, MakeArgs); 5] = [
+    let plugins: [(&str, usize, MakeArgs); 5] = [
         ("NodeResourcesFit", 60, fit),
         ("NodeResourcesBalancedAllocation", 40, balanced_allocation),
         ("PodTopologySpread", 40, default_spread),

@@ -60,31 +60,57 @@ impl FromStr for Rule {
     }
 }
 
-/// The families that are made use of.
+/// What clusters and Pods are made of.
 #[derive(Debug, Clone)]
-pub struct Rules(BTreeSet<Rule>);
+pub struct Rules {
+    /// The families that are made use of.
+    families: BTreeSet<Rule>,
+    is_unchecked: bool,
+}
 
 impl Rules {
     pub fn all() -> Self {
-        Self(ALL.iter().map(|(rule, _)| *rule).collect())
+        Self::only(ALL.map(|(rule, _)| rule))
     }
 
     pub fn only(rules: impl IntoIterator<Item = Rule>) -> Self {
-        Self(rules.into_iter().collect())
+        Self { families: rules.into_iter().collect(), is_unchecked: false }
     }
 
     #[must_use]
     pub fn without(mut self, rules: &[Rule]) -> Self {
-        self.0.retain(|rule| !rules.contains(rule));
+        self.families.retain(|rule| !rules.contains(rule));
         self
     }
 
-    pub fn has(&self, rule: Rule) -> bool {
-        self.0.contains(&rule)
+    /// Also what an API server refuses, and what it cannot be brought to hold: values that cannot be parsed,
+    /// Pods in a namespace that is gone, a state of a Pod that only its kubelet writes.
+    #[must_use]
+    pub fn unchecked(self) -> Self {
+        Self { is_unchecked: true, ..self }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = Rule> {
-        self.0.iter().copied()
+    pub fn has(&self, rule: Rule) -> bool {
+        self.families.contains(&rule)
+    }
+
+    pub(crate) fn is_unchecked(&self) -> bool {
+        self.is_unchecked
+    }
+
+    /// One of two: the first if objects are unchecked.
+    pub(crate) fn if_unchecked<T>(&self, unchecked: T, checked: T) -> T {
+        if self.is_unchecked { unchecked } else { checked }
+    }
+
+    /// What a single Pod makes use of.
+    pub(crate) fn chosen(&self, mut is_chosen: impl FnMut(Rule) -> bool) -> Self {
+        let chosen = self.iter().filter(|rule| is_chosen(*rule)).collect();
+        Self { families: chosen, is_unchecked: self.is_unchecked }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Rule> {
+        self.families.iter().copied()
     }
 }
 
