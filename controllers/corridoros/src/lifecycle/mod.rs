@@ -22,6 +22,8 @@ mod readiness;
 mod reconcile;
 mod requeue;
 mod steady;
+#[cfg(test)]
+mod test_objects;
 mod write_status;
 
 use std::marker::PhantomData;
