@@ -3,58 +3,28 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use controller_runtime::{Backoff, Triggers, jitter};
-use daemons::{DaemonError, Owner, Revision, TelemetryPage};
+use controller_runtime::{Backoff, jitter};
+use daemons::{
+    AllocationTypes as _, Allocator as _, DaemonError, Revision, Sample as _, TelemetryPage,
+};
 use tracing::warn;
 
 use crate::context::Context;
+use crate::lifecycle::AllocatedKind;
 use crate::settings::Settings;
-use crate::telemetry_cache::{Flow, TelemetryCache};
+use crate::telemetry_cache::Flow;
 
 /// A daemon whose long poll returns at once is polled no faster than this.
 const POLL_DELAY_MIN: Duration = Duration::from_millis(20);
 
-pub(crate) async fn corrd(context: Arc<Context>) {
-    let Some(corrd) = context.backends.corrd.clone() else { return std::future::pending().await };
-    let mut lease = BackendLease::new(crds::backend_lease::CORRD);
+pub(crate) async fn telemetry<K: AllocatedKind>(context: Arc<Context>) {
+    let Some(daemon) = K::daemon(&context) else { return std::future::pending().await };
+    let mut lease = BackendLease::new(K::BACKEND_LEASE);
     let mut feed = Feed::default();
     loop {
-        let page = corrd
-            .telemetry_since(feed.revision.as_ref(), context.settings.telemetry_wait)
-            .await
-            .map(|page| {
-                let TelemetryPage { revision, full, corridors, bundles: _, gone } = page;
-                let samples = corridors
-                    .into_iter()
-                    .map(|sample| (sample.corridor_id.clone(), sample.owner.clone(), sample))
-                    .collect();
-                Page { revision, full, samples, gone }
-            });
-        let (cache, triggers) = (&context.corridors, &context.corridor_triggers);
-        feed.apply(&context, cache, triggers, page, &mut lease, |sample| &sample.owner).await;
-    }
-}
-
-pub(crate) async fn memqosd(context: Arc<Context>) {
-    let Some(memqosd) = context.backends.memqosd.clone() else {
-        return std::future::pending().await;
-    };
-    let mut lease = BackendLease::new(crds::backend_lease::MEMQOSD);
-    let mut feed = Feed::default();
-    loop {
-        let page = memqosd
-            .telemetry_since(feed.revision.as_ref(), context.settings.telemetry_wait)
-            .await
-            .map(|page| {
-                let TelemetryPage { revision, full, corridors: _, bundles, gone } = page;
-                let samples = bundles
-                    .into_iter()
-                    .map(|sample| (sample.ffm_handle.clone(), sample.owner.clone(), sample))
-                    .collect();
-                Page { revision, full, samples, gone }
-            });
-        let (cache, triggers) = (&context.bundles, &context.bundle_triggers);
-        feed.apply(&context, cache, triggers, page, &mut lease, |sample| &sample.owner).await;
+        let wait = context.settings.telemetry_wait;
+        let page = daemon.telemetry_since(feed.revision.as_ref(), wait).await;
+        feed.apply::<K>(&context, page, &mut lease).await;
     }
 }
 
@@ -86,13 +56,6 @@ pub(crate) async fn attestd(context: Arc<Context>) {
     }
 }
 
-struct Page<S> {
-    revision: Revision,
-    full: bool,
-    samples: Vec<(String, Owner, S)>,
-    gone: Vec<String>,
-}
-
 #[derive(Default)]
 struct Feed {
     revision: Option<Revision>,
@@ -102,33 +65,28 @@ struct Feed {
 }
 
 impl Feed {
-    async fn apply<S: Clone>(
+    async fn apply<K: AllocatedKind>(
         &mut self,
         context: &Context,
-        cache: &TelemetryCache<S>,
-        triggers: &Triggers,
-        page: Result<Page<S>, DaemonError>,
+        page: Result<TelemetryPage, DaemonError>,
         lease: &mut BackendLease,
-        owner_of: impl Fn(&S) -> &Owner,
     ) {
+        let (cache, triggers) = (K::telemetry_cache(context), K::triggers(context));
         match page {
-            Ok(page) => {
+            Ok(mut page) => {
                 self.failures = 0;
-                self.revision = Some(page.revision);
                 self.silence_reported = false;
-                let ours: Vec<_> = page
-                    .samples
-                    .into_iter()
-                    .filter(|(_, owner, _)| owner.cluster_uid() == context.cluster_uid)
-                    .collect();
-                let mut uids: Vec<String> =
-                    ours.iter().map(|(_, owner, _)| owner.object_uid().to_owned()).collect();
-                let samples = ours.into_iter().map(|(id, _, sample)| (id, sample)).collect();
+                let mut ours = K::Allocation::samples(&mut page);
+                self.revision = Some(page.revision);
+                ours.retain(|it| it.owner().cluster_uid() == context.cluster_uid);
+                let uid_of = |it: &K::Sample| it.owner().object_uid().to_owned();
+                let mut uids: Vec<String> = ours.iter().map(uid_of).collect();
+                let samples = ours.into_iter().map(|it| (it.id().to_owned(), it)).collect();
                 let (was_silent, lost) = cache.apply(samples, &page.gone, page.full);
                 if was_silent || page.full {
                     triggers.wake_all();
                 }
-                uids.extend(lost.iter().map(|it| owner_of(it).object_uid().to_owned()));
+                uids.extend(lost.iter().map(|it| uid_of(it)));
                 triggers.wake_each(uids.into_iter());
                 lease.renew(context).await;
                 tokio::time::sleep(POLL_DELAY_MIN).await;

@@ -145,8 +145,8 @@ fn all(context: &Arc<Context>) -> JoinSet<()> {
     tasks.spawn(run::<PolicyController>(context));
     tasks.spawn(run::<AllocationController<Corridors>>(context));
     tasks.spawn(run::<AllocationController<Bundles>>(context));
-    tasks.spawn(feed::corrd(context.clone()));
-    tasks.spawn(feed::memqosd(context.clone()));
+    tasks.spawn(feed::telemetry::<Corridors>(context.clone()));
+    tasks.spawn(feed::telemetry::<Bundles>(context.clone()));
     tasks.spawn(feed::attestd(context.clone()));
     tasks.spawn(sweep::run::<Corridors>(context.clone()));
     tasks.spawn(sweep::run::<Bundles>(context.clone()));

@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use controller_runtime::jitter;
 use daemons::Owner;
+use daemons::{Allocation, Allocator as _};
 use parking_lot::RwLock;
 use tracing::{info, warn};
 
 use crate::context::Context;
-use crate::lifecycle::{AllocatedKind, Allocation};
+use crate::lifecycle::AllocatedKind;
 
 /// The UIDs of one kind's objects that its watch shows. The watch may lag behind in both directions.
 #[derive(Debug, Default)]
@@ -53,7 +54,7 @@ async fn round<K: AllocatedKind>(
     suspects: &BTreeSet<(String, String)>,
 ) -> BTreeSet<(String, String)> {
     let prefix = Owner::cluster_prefix(&context.cluster_uid);
-    let allocations = match K::list(daemon, &prefix).await {
+    let allocations = match daemon.list(&prefix).await {
         Ok(allocations) => allocations,
         Err(error) => {
             warn!(backend = K::BACKEND, %error, "no sweep");
@@ -79,7 +80,7 @@ async fn round<K: AllocatedKind>(
             next.insert(name);
             continue;
         }
-        match K::release(daemon, orphan.id(), orphan.owner()).await {
+        match daemon.release(orphan.id(), orphan.owner()).await {
             Ok(released) => {
                 info!(id = orphan.id(), owner = %orphan.owner(), ?released, "swept");
                 context.alarms.orphaned(orphan.owner().object_uid());

@@ -1,14 +1,15 @@
 //! corrd: reserves photonic paths and keeps them in tune.
 
-use std::time::Duration;
+use std::mem;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::allocation::{Allocation, AllocationTypes, Allocator, Sample};
 use crate::error::Reply;
 use crate::identity::{IdempotencyKey, Owner};
 use crate::reading;
-use crate::telemetry::{Released, Revision, TelemetryPage};
+use crate::telemetry::TelemetryPage;
 pub use crate::traffic::{AmbientProfile, PriorityClass};
 
 /// The path itself, as asked for and as it stands.
@@ -250,23 +251,58 @@ pub struct LambdaReading {
     pub lambda_shift_nm: Option<f64>,
 }
 
-/// What a controller needs of corrd. [`crate::Endpoint`] speaks it over HTTP; tests bring a fake.
-pub trait Corrd: Send + Sync + 'static {
-    /// `POST /v1/corridors`. Repeatable: one key leads to one allocation.
-    fn allocate<'a>(
-        &'a self,
-        key: &'a IdempotencyKey,
-        ask: &'a CorridorRequest,
-    ) -> Reply<'a, Corridor>;
-    /// `GET /v1/corridors/{id}`. `None`: there is none.
-    fn get<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Corridor>>;
-    /// `GET /v1/corridors?owner_prefix=`: all of one owner, or of one cluster. It is a prefix: who
-    /// acts on one owner's compares `owner` too.
-    fn list<'a>(&'a self, owner_prefix: &'a str) -> Reply<'a, Vec<Corridor>>;
-    /// `DELETE /v1/corridors/{id}`. Repeatable.
-    fn release<'a>(&'a self, id: &'a str, owner: &'a Owner) -> Reply<'a, Released>;
-    /// `POST /v1/corridors/{id}/lease`: keeps it for another `policy_lease_ttl_s`.
-    fn renew_lease<'a>(&'a self, id: &'a str, owner: &'a Owner) -> Reply<'a, Lease>;
+impl Allocation for Corridor {
+    fn id(&self) -> &str {
+        &self.corridor_id
+    }
+
+    fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    fn device(&self) -> Option<&str> {
+        self.path.device_id.as_deref()
+    }
+
+    fn lease(&self) -> (u64, Timestamp) {
+        (self.policy_lease_ttl_s, self.lease_expires_at)
+    }
+
+    fn set_lease(&mut self, lease: Lease) {
+        (self.policy_lease_ttl_s, self.lease_expires_at) =
+            (lease.policy_lease_ttl_s, lease.lease_expires_at);
+    }
+}
+
+impl AllocationTypes for Corridor {
+    type Request = CorridorRequest;
+    type Sample = CorridorTelemetry;
+
+    fn key(request: &CorridorRequest) -> IdempotencyKey {
+        request.key()
+    }
+
+    fn with_ticket(request: CorridorRequest, ticket: Option<String>) -> CorridorRequest {
+        CorridorRequest { ticket, ..request }
+    }
+
+    fn samples(page: &mut TelemetryPage) -> Vec<CorridorTelemetry> {
+        mem::take(&mut page.corridors)
+    }
+}
+
+impl Sample for CorridorTelemetry {
+    fn id(&self) -> &str {
+        &self.corridor_id
+    }
+
+    fn owner(&self) -> &Owner {
+        &self.owner
+    }
+}
+
+/// What a controller needs of corrd beside [`Allocator`].
+pub trait Corrd: Allocator<Corridor> {
     /// `PATCH /v1/corridors/{id}`. Repeatable: fields are set, not changed by an amount.
     fn update<'a>(
         &'a self,
@@ -281,12 +317,4 @@ pub trait Corrd: Send + Sync + 'static {
         owner: &'a Owner,
         ask: &'a RecalibrationRequest,
     ) -> Reply<'a, RecalibrationResult>;
-    /// `GET /v1/corridors/{id}/telemetry`: one sample, taken now.
-    fn telemetry<'a>(&'a self, id: &'a str) -> Reply<'a, Option<CorridorTelemetry>>;
-    /// `GET /v1/telemetry`: what changed since, or after `wait` that nothing did.
-    fn telemetry_since<'a>(
-        &'a self,
-        since: Option<&'a Revision>,
-        wait: Duration,
-    ) -> Reply<'a, TelemetryPage>;
 }

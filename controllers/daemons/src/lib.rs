@@ -2,8 +2,8 @@
 //!
 //! | Daemon | Gives | Trait | Client |
 //! |---|---|---|---|
-//! | corrd | photonic paths with a bandwidth floor | [`corrd::Corrd`] | [`Endpoint`] |
-//! | memqosd | free-form memory by bytes, tier and bandwidth floor | [`memqosd::Memqosd`] | [`Endpoint`] |
+//! | corrd | photonic paths with a bandwidth floor | [`corrd::Corrd`], an [`Allocator`] | [`Endpoint`] |
+//! | memqosd | free-form memory by bytes, tier and bandwidth floor | [`memqosd::Memqosd`], an [`Allocator`] | [`Endpoint`] |
 //! | attestd | what devices prove about themselves, signed | [`attestd::Attestd`] | [`Endpoint`] |
 //!
 //! `openapi.yaml` beside this crate is the contract; tests hold the types and the routes to it.
@@ -47,24 +47,25 @@
 //!
 //! ```
 //! use daemons::client::{Endpoint, Patience};
-//! use daemons::corrd::{Corrd, CorridorRequest, PathSpec};
+//! use daemons::corrd::{CorridorRequest, PathSpec};
 //! use daemons::simulated::{SimulatedConfig, SimulatedDaemons};
 //! use daemons::{Owner, Released};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let daemons = SimulatedDaemons::start(SimulatedConfig::default()).await?;
-//! let corrd = Endpoint::new(&daemons.url(), Patience::default())?;
+//! let endpoint = Endpoint::new(&daemons.url(), Patience::default())?;
+//! let corrd = endpoint.as_corrd();
 //! let owner = Owner::new("cluster-uid", "corridor-uid")?;
 //! let path = PathSpec { lanes: 4, lambda_nm: vec![1550], min_gbps: 400, ..PathSpec::default() };
 //! let wish = CorridorRequest { owner: owner.clone(), path, ticket: None };
 //!
-//! let corridor = Corrd::allocate(&corrd, &wish.key(), &wish).await?;
-//! let again = Corrd::allocate(&corrd, &wish.key(), &wish).await?;
+//! let corridor = corrd.allocate(&wish.key(), &wish).await?;
+//! let again = corrd.allocate(&wish.key(), &wish).await?;
 //! assert_eq!(corridor.corridor_id, again.corridor_id);
 //! assert!(corridor.achievable_gbps >= 400.0);
 //!
-//! let done = Corrd::release(&corrd, &corridor.corridor_id, &owner).await?;
+//! let done = corrd.release(&corridor.corridor_id, &owner).await?;
 //! assert_eq!(done, Released::Gone);
 //! daemons.stop().await;
 //! # Ok(())
@@ -73,6 +74,7 @@
 //!
 //! [`simulated`] says what tests can do to them.
 
+mod allocation;
 pub mod attestd;
 pub mod client;
 pub mod conformance;
@@ -90,6 +92,7 @@ pub mod ticket;
 mod traffic;
 pub mod units;
 
+pub use crate::allocation::{Allocation, AllocationTypes, Allocator, Sample};
 pub use crate::client::Endpoint;
 pub use crate::error::{DaemonError, Reply};
 pub use crate::firmware::firmware_at_least;

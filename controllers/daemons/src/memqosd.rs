@@ -1,15 +1,16 @@
 //! memqosd: allocates free-form memory by its properties and watches over its bandwidth.
 
-use std::time::Duration;
+use std::mem;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::allocation::{Allocation, AllocationTypes, Allocator, Sample};
 use crate::corrd::Lease;
 use crate::error::Reply;
 use crate::identity::{IdempotencyKey, Owner};
 use crate::reading;
-use crate::telemetry::{Released, Revision, TelemetryPage};
+use crate::telemetry::TelemetryPage;
 
 /// The memory itself, as asked for and as it stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -181,20 +182,60 @@ impl BundleTelemetry {
     }
 }
 
-/// What a controller needs of memqosd. [`crate::Endpoint`] speaks it over HTTP; tests bring a fake.
-pub trait Memqosd: Send + Sync + 'static {
-    /// `POST /v1/ffm/alloc`. Repeatable: one key leads to one allocation.
-    fn allocate<'a>(&'a self, key: &'a IdempotencyKey, ask: &'a BundleRequest)
-    -> Reply<'a, Bundle>;
-    /// `GET /v1/ffm/{handle}`. `None`: there is none.
-    fn get<'a>(&'a self, handle: &'a str) -> Reply<'a, Option<Bundle>>;
-    /// `GET /v1/ffm?owner_prefix=`: all of one owner, or of one cluster. It is a prefix: who
-    /// acts on one owner's compares `owner` too.
-    fn list<'a>(&'a self, owner_prefix: &'a str) -> Reply<'a, Vec<Bundle>>;
-    /// `DELETE /v1/ffm/{handle}`. Repeatable.
-    fn release<'a>(&'a self, handle: &'a str, owner: &'a Owner) -> Reply<'a, Released>;
-    /// `POST /v1/ffm/{handle}/lease`: keeps it for another `policy_lease_ttl_s`.
-    fn renew_lease<'a>(&'a self, handle: &'a str, owner: &'a Owner) -> Reply<'a, Lease>;
+impl Allocation for Bundle {
+    fn id(&self) -> &str {
+        &self.ffm_handle
+    }
+
+    fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    fn device(&self) -> Option<&str> {
+        self.memory.device_id.as_deref()
+    }
+
+    fn lease(&self) -> (u64, Timestamp) {
+        (self.policy_lease_ttl_s, self.lease_expires_at)
+    }
+
+    fn set_lease(&mut self, lease: Lease) {
+        (self.policy_lease_ttl_s, self.lease_expires_at) =
+            (lease.policy_lease_ttl_s, lease.lease_expires_at);
+        // A bundle that had lapsed has its bandwidth back, or the renewal would have been refused.
+        self.lapsed = false;
+    }
+}
+
+impl AllocationTypes for Bundle {
+    type Request = BundleRequest;
+    type Sample = BundleTelemetry;
+
+    fn key(request: &BundleRequest) -> IdempotencyKey {
+        request.key()
+    }
+
+    fn with_ticket(request: BundleRequest, ticket: Option<String>) -> BundleRequest {
+        BundleRequest { ticket, ..request }
+    }
+
+    fn samples(page: &mut TelemetryPage) -> Vec<BundleTelemetry> {
+        mem::take(&mut page.bundles)
+    }
+}
+
+impl Sample for BundleTelemetry {
+    fn id(&self) -> &str {
+        &self.ffm_handle
+    }
+
+    fn owner(&self) -> &Owner {
+        &self.owner
+    }
+}
+
+/// What a controller needs of memqosd beside [`Allocator`].
+pub trait Memqosd: Allocator<Bundle> {
     /// `PATCH /v1/ffm/{handle}/bandwidth`. Repeatable: the floor is set.
     fn set_bandwidth<'a>(
         &'a self,
@@ -209,12 +250,4 @@ pub trait Memqosd: Send + Sync + 'static {
         owner: &'a Owner,
         change: &'a LatencyClassChange,
     ) -> Reply<'a, LatencyClassChanged>;
-    /// `GET /v1/ffm/{handle}/telemetry`: one sample, taken now.
-    fn telemetry<'a>(&'a self, handle: &'a str) -> Reply<'a, Option<BundleTelemetry>>;
-    /// `GET /v1/telemetry`: what changed since, or after `wait` that nothing did.
-    fn telemetry_since<'a>(
-        &'a self,
-        since: Option<&'a Revision>,
-        wait: Duration,
-    ) -> Reply<'a, TelemetryPage>;
 }

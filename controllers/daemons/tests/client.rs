@@ -59,7 +59,7 @@ fn wish() -> CorridorRequest {
 }
 
 async fn allocate(endpoint: &Endpoint) -> DaemonError {
-    Corrd::allocate(endpoint, &wish().key(), &wish()).await.unwrap_err()
+    endpoint.as_corrd().allocate(&wish().key(), &wish()).await.unwrap_err()
 }
 
 #[tokio::test]
@@ -78,16 +78,16 @@ async fn a_page_of_a_proxy_is_no_answer() {
 async fn only_a_daemon_can_say_that_something_is_gone() {
     for status in [StatusCode::OK, StatusCode::NOT_FOUND, StatusCode::FORBIDDEN] {
         let stub = Stub::answering(move |_| (status, "<html>").into_response()).await;
-        let released = Corrd::release(&stub.endpoint, "cor-1", &owner()).await;
+        let released = stub.endpoint.as_corrd().release("cor-1", &owner()).await;
         assert!(released.is_err(), "{status}: {released:?}");
-        let seen = Corrd::get(&stub.endpoint, "cor-1").await;
+        let seen = stub.endpoint.as_corrd().get("cor-1").await;
         assert!(seen.is_err(), "{status}: {seen:?}");
     }
     let stub = Stub::answering(|_| StatusCode::NO_CONTENT.into_response()).await;
-    assert_eq!(Corrd::release(&stub.endpoint, "c", &owner()).await.unwrap(), Released::Gone);
+    assert_eq!(stub.endpoint.as_corrd().release("c", &owner()).await.unwrap(), Released::Gone);
     let body = r#"{"reason":"owner","message":"not yours"}"#;
     let stub = Stub::answering(move |_| (StatusCode::FORBIDDEN, body).into_response()).await;
-    assert_eq!(Corrd::release(&stub.endpoint, "c", &owner()).await.unwrap(), Released::NotOurs);
+    assert_eq!(stub.endpoint.as_corrd().release("c", &owner()).await.unwrap(), Released::NotOurs);
 }
 
 #[tokio::test]
@@ -97,14 +97,14 @@ async fn repeatable_calls_survive_a_passing_failure() {
         _ => (StatusCode::OK, r#"{"corridors":[]}"#).into_response(),
     })
     .await;
-    assert!(Corrd::list(&stub.endpoint, "cluster/").await.unwrap().is_empty());
+    assert!(stub.endpoint.as_corrd().list("cluster/").await.unwrap().is_empty());
     assert_eq!(stub.calls(), 3);
 }
 
 #[tokio::test]
 async fn a_long_poll_is_left_to_its_caller_to_repeat() {
     let stub = Stub::answering(|_| StatusCode::SERVICE_UNAVAILABLE.into_response()).await;
-    let page = Corrd::telemetry_since(&stub.endpoint, None, Duration::from_secs(1)).await;
+    let page = stub.endpoint.as_corrd().telemetry_since(None, Duration::from_secs(1)).await;
     assert!(page.is_err_and(|error| error.is_retryable()));
     assert_eq!(stub.calls(), 1);
 }

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use daemons::DaemonError;
 use daemons::client::{Endpoint, Identity, Patience};
-use daemons::corrd::Corrd;
 use parking_lot::Mutex;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
@@ -167,7 +166,7 @@ fn endpoint(url: &str, identity: &Identity) -> Endpoint {
 }
 
 async fn list(endpoint: &Endpoint) -> Result<usize, DaemonError> {
-    endpoint.list("cluster/").await.map(|corridors| corridors.len())
+    endpoint.as_corrd().list("cluster/").await.map(|corridors| corridors.len())
 }
 
 /// Nothing was answered, and the error has these words.

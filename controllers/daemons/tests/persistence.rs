@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 
 use daemons::attestd::{Attestd, VerifyRequest};
 use daemons::client::{Endpoint, Patience};
-use daemons::corrd::{Corrd, CorridorRequest, PathSpec};
-use daemons::memqosd::{BundleRequest, BundleSpec, LatencyClass, Memqosd, Persistence};
+use daemons::corrd::{CorridorRequest, PathSpec};
+use daemons::memqosd::{BundleRequest, BundleSpec, LatencyClass, Persistence};
 use daemons::simulated::{SimulatedConfig, SimulatedDaemons, StartError, StoreError};
 use daemons::{Owner, RefusalReason};
 
@@ -83,23 +83,25 @@ async fn what_was_answered_survives_a_kill() {
     };
 
     let daemon = Process::start(folder.path());
-    let first = Corrd::allocate(&daemon.endpoint, &corridor(0).key(), &corridor(0)).await.unwrap();
-    let kept = Memqosd::allocate(&daemon.endpoint, &bundle.key(), &bundle).await.unwrap();
+    let first =
+        daemon.endpoint.as_corrd().allocate(&corridor(0).key(), &corridor(0)).await.unwrap();
+    let kept = daemon.endpoint.as_memqosd().allocate(&bundle.key(), &bundle).await.unwrap();
     daemon.endpoint.verify(&question).await.unwrap();
     let released =
-        Corrd::allocate(&daemon.endpoint, &corridor(1).key(), &corridor(1)).await.unwrap();
-    Corrd::release(&daemon.endpoint, &released.corridor_id, &released.owner).await.unwrap();
+        daemon.endpoint.as_corrd().allocate(&corridor(1).key(), &corridor(1)).await.unwrap();
+    daemon.endpoint.as_corrd().release(&released.corridor_id, &released.owner).await.unwrap();
     drop(daemon);
 
     let daemon = Process::start(folder.path());
-    let again = Corrd::allocate(&daemon.endpoint, &corridor(0).key(), &corridor(0)).await.unwrap();
+    let again =
+        daemon.endpoint.as_corrd().allocate(&corridor(0).key(), &corridor(0)).await.unwrap();
     assert_eq!(again.corridor_id, first.corridor_id);
     assert_eq!(again.created_at, first.created_at);
-    let list = Memqosd::list(&daemon.endpoint, "cluster/").await.unwrap();
+    let list = daemon.endpoint.as_memqosd().list("cluster/").await.unwrap();
     assert_eq!(list.len(), 1);
     assert_eq!(list[0].ffm_handle, kept.ffm_handle);
-    assert!(Corrd::get(&daemon.endpoint, &released.corridor_id).await.unwrap().is_none());
-    let new = Corrd::allocate(&daemon.endpoint, &corridor(2).key(), &corridor(2)).await.unwrap();
+    assert!(daemon.endpoint.as_corrd().get(&released.corridor_id).await.unwrap().is_none());
+    let new = daemon.endpoint.as_corrd().allocate(&corridor(2).key(), &corridor(2)).await.unwrap();
     assert!(![first.corridor_id, released.corridor_id].contains(&new.corridor_id));
     let replayed = daemon.endpoint.verify(&question).await.unwrap_err();
     assert_eq!(replayed.refusal(), Some(RefusalReason::NonceReplayed));
@@ -116,7 +118,7 @@ async fn killed_amid_requests_every_wish_ends_with_one_allocation() {
         let mut answered = Vec::new();
         for number in 0..WISHES {
             let wish = corridor(number);
-            if let Ok(corridor) = Corrd::allocate(&endpoint, &wish.key(), &wish).await {
+            if let Ok(corridor) = endpoint.as_corrd().allocate(&wish.key(), &wish).await {
                 answered.push((number, corridor.corridor_id));
             } else {
                 break;
@@ -132,15 +134,15 @@ async fn killed_amid_requests_every_wish_ends_with_one_allocation() {
     let daemon = Process::start(folder.path());
     for (number, id) in &answered {
         let wish = corridor(*number);
-        let list = Corrd::list(&daemon.endpoint, &wish.owner.to_string()).await.unwrap();
+        let list = daemon.endpoint.as_corrd().list(&wish.owner.to_string()).await.unwrap();
         let ids: Vec<&String> = list.iter().map(|it| &it.corridor_id).collect();
         assert_eq!(ids, [id], "wish {number} was answered");
     }
     for number in 0..WISHES {
         let wish = corridor(number);
-        Corrd::allocate(&daemon.endpoint, &wish.key(), &wish).await.unwrap();
+        daemon.endpoint.as_corrd().allocate(&wish.key(), &wish).await.unwrap();
     }
-    let list = Corrd::list(&daemon.endpoint, "cluster/").await.unwrap();
+    let list = daemon.endpoint.as_corrd().list("cluster/").await.unwrap();
     assert_eq!(list.len(), WISHES as usize, "{} answered before the kill", answered.len());
 }
 

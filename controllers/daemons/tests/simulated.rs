@@ -47,14 +47,14 @@ async fn call(daemons: &SimulatedDaemons, method: &str, path: &str, body: &str) 
 async fn a_lease_runs_out_by_the_given_clock() {
     let config = SimulatedConfig { clock: standing_clock(), ..SimulatedConfig::default() };
     let (daemons, endpoint) = start(config).await;
-    let corridor = Corrd::allocate(&endpoint, &wish(1).key(), &wish(1)).await.unwrap();
+    let corridor = endpoint.as_corrd().allocate(&wish(1).key(), &wish(1)).await.unwrap();
     let almost = Duration::from_secs(corridor.policy_lease_ttl_s - 1);
     daemons.clock().advance(almost);
-    Corrd::renew_lease(&endpoint, &corridor.corridor_id, &corridor.owner).await.unwrap();
+    endpoint.as_corrd().renew_lease(&corridor.corridor_id, &corridor.owner).await.unwrap();
     daemons.clock().advance(almost);
-    assert!(Corrd::get(&endpoint, &corridor.corridor_id).await.unwrap().is_some());
+    assert!(endpoint.as_corrd().get(&corridor.corridor_id).await.unwrap().is_some());
     daemons.clock().advance(Duration::from_secs(1));
-    assert!(Corrd::get(&endpoint, &corridor.corridor_id).await.unwrap().is_none());
+    assert!(endpoint.as_corrd().get(&corridor.corridor_id).await.unwrap().is_none());
     let (_, metrics) = call(&daemons, "GET", "/metrics", "").await;
     assert!(metrics.contains("corrd_leases_expired_total 1"), "{metrics}");
     daemons.stop().await;
@@ -64,14 +64,14 @@ async fn a_lease_runs_out_by_the_given_clock() {
 async fn samples_follow_the_given_clock_every_ten_seconds() {
     let config = SimulatedConfig { clock: standing_clock(), ..SimulatedConfig::default() };
     let (daemons, endpoint) = start(config).await;
-    Corrd::allocate(&endpoint, &wish(1).key(), &wish(1)).await.unwrap();
+    endpoint.as_corrd().allocate(&wish(1).key(), &wish(1)).await.unwrap();
     let nothing = Duration::ZERO;
-    let mut since = Corrd::telemetry_since(&endpoint, None, nothing).await.unwrap().revision;
+    let mut since = endpoint.as_corrd().telemetry_since(None, nothing).await.unwrap().revision;
     let mut samples = Vec::new();
     for _ in 0..60 {
         daemons.clock().advance(Duration::from_secs(1));
         daemons.tick();
-        let page = Corrd::telemetry_since(&endpoint, Some(&since), nothing).await.unwrap();
+        let page = endpoint.as_corrd().telemetry_since(Some(&since), nothing).await.unwrap();
         samples.extend(page.corridors.iter().map(|it| it.sampled_at.as_second() % 10));
         since = page.revision;
     }
@@ -86,9 +86,9 @@ async fn the_same_seed_and_times_give_the_same_readings() {
         let config =
             SimulatedConfig { clock: standing_clock(), seed, ..SimulatedConfig::default() };
         let (daemons, endpoint) = start(config).await;
-        let corridor = Corrd::allocate(&endpoint, &wish(1).key(), &wish(1)).await.unwrap();
+        let corridor = endpoint.as_corrd().allocate(&wish(1).key(), &wish(1)).await.unwrap();
         daemons.clock().advance(Duration::from_secs(37));
-        let sample = Corrd::telemetry(&endpoint, &corridor.corridor_id).await.unwrap();
+        let sample = endpoint.as_corrd().telemetry(&corridor.corridor_id).await.unwrap();
         readings.push((sample, daemons.trusted_keys().to_vec()));
         daemons.stop().await;
     }
@@ -100,19 +100,19 @@ async fn the_same_seed_and_times_give_the_same_readings() {
 async fn a_recalibration_takes_drift_away_unless_it_fails() {
     let config = SimulatedConfig { enable_admin: true, ..SimulatedConfig::default() };
     let (daemons, endpoint) = start(config).await;
-    let corridor = Corrd::allocate(&endpoint, &wish(1).key(), &wish(1)).await.unwrap();
+    let corridor = endpoint.as_corrd().allocate(&wish(1).key(), &wish(1)).await.unwrap();
     let (id, owner) = (&corridor.corridor_id, &corridor.owner);
     let path = format!("/admin/corridors/{id}");
     for (fails, converges) in [(true, false), (false, true)] {
         let body = format!(r#"{{"ber_drift_decades": 4, "recalibration_fails": {fails}}}"#);
         assert_eq!(call(&daemons, "PUT", &path, &body).await.0, 204);
-        let worse = Corrd::telemetry(&endpoint, id).await.unwrap().unwrap();
+        let worse = endpoint.as_corrd().telemetry(id).await.unwrap().unwrap();
         assert!(worse.ber.unwrap() > 1e-12 && !worse.is_below_floor(), "{worse:?}");
         let ask = RecalibrationRequest::default();
         let result = endpoint.recalibrate(id, owner, &ask).await.unwrap();
         assert_eq!(result.converged, converges, "{result:?}");
     }
-    let better = Corrd::telemetry(&endpoint, id).await.unwrap().unwrap();
+    let better = endpoint.as_corrd().telemetry(id).await.unwrap().unwrap();
     assert!(better.ber.unwrap() < 1e-12, "{better:?}");
     daemons.stop().await;
 }
@@ -131,9 +131,9 @@ async fn without_admin_there_is_no_admin() {
 #[tokio::test]
 async fn metrics_have_the_names_of_their_daemons() {
     let (daemons, endpoint) = start(SimulatedConfig::default()).await;
-    let corridor = Corrd::allocate(&endpoint, &wish(1).key(), &wish(1)).await.unwrap();
+    let corridor = endpoint.as_corrd().allocate(&wish(1).key(), &wish(1)).await.unwrap();
     let stranger = wish(2).owner;
-    Corrd::release(&endpoint, &corridor.corridor_id, &stranger).await.unwrap();
+    endpoint.as_corrd().release(&corridor.corridor_id, &stranger).await.unwrap();
     endpoint.devices().await.unwrap();
     let (_, metrics) = call(&daemons, "GET", "/metrics", "").await;
     for line in [
@@ -163,7 +163,7 @@ async fn many_at_once_never_overdraw_the_pool() {
         let endpoint = endpoint.clone();
         tokio::spawn(async move {
             let wish = wish(number % 20);
-            Corrd::allocate(&endpoint, &wish.key(), &wish).await
+            endpoint.as_corrd().allocate(&wish.key(), &wish).await
         })
     });
     let mut ids = std::collections::BTreeSet::new();
@@ -174,16 +174,16 @@ async fn many_at_once_never_overdraw_the_pool() {
         }
     }
     assert_eq!(ids.len(), 10, "10 paths of 2 lanes fit");
-    assert_eq!(Corrd::list(&endpoint, "c/").await.unwrap().len(), 10);
+    assert_eq!(endpoint.as_corrd().list("c/").await.unwrap().len(), 10);
     daemons.stop().await;
 }
 
 #[tokio::test]
 async fn a_long_poll_does_not_delay_the_stop() {
     let (daemons, endpoint) = start(SimulatedConfig::default()).await;
-    let since = Corrd::telemetry_since(&endpoint, None, Duration::ZERO).await.unwrap().revision;
+    let since = endpoint.as_corrd().telemetry_since(None, Duration::ZERO).await.unwrap().revision;
     let poll = tokio::spawn(async move {
-        Corrd::telemetry_since(&endpoint, Some(&since), Duration::from_secs(30)).await
+        endpoint.as_corrd().telemetry_since(Some(&since), Duration::from_secs(30)).await
     });
     tokio::time::sleep(Duration::from_millis(100)).await;
     let start = std::time::Instant::now();

@@ -1,30 +1,13 @@
 //! Calls that change something at corrd.
 
-use daemons::corrd::{Corrd, Corridor, CorridorRequest, Lease, RecalibrationRequest};
-use daemons::{Owner, Released, Reply};
+use daemons::Reply;
+use daemons::corrd::{Corrd, RecalibrationRequest};
 
 use super::Corridors;
 use super::plan::PathChange;
 use crate::lifecycle::{ApplyStep, Target};
 
 impl ApplyStep for Corridors {
-    fn allocate(
-        corrd: &dyn Corrd,
-        request: CorridorRequest,
-        ticket: Option<String>,
-    ) -> Reply<'_, Corridor> {
-        let (key, ask) = (request.key(), CorridorRequest { ticket, ..request });
-        Box::pin(async move { corrd.allocate(&key, &ask).await })
-    }
-
-    fn release<'a>(corrd: &'a dyn Corrd, id: &'a str, owner: &'a Owner) -> Reply<'a, Released> {
-        corrd.release(id, owner)
-    }
-
-    fn renew<'a>(corrd: &'a dyn Corrd, id: &'a str, owner: &'a Owner) -> Reply<'a, Lease> {
-        corrd.renew_lease(id, owner)
-    }
-
     fn apply_change<'a>(
         corrd: &'a dyn Corrd,
         target: Target<'a, crds::Corridor>,

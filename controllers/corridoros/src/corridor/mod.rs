@@ -1,7 +1,6 @@
 //! Corridors: photonic paths of corrd.
 
 mod apply;
-mod observe;
 mod plan;
 mod status;
 
@@ -37,6 +36,7 @@ impl AllocatedKind for Corridors {
     const FINALIZER: &'static str = crds::CORRIDOR_FINALIZER;
     const DEVICE_KIND: DeviceKind = DeviceKind::Photonic;
     const BACKEND: &'static str = "corrd";
+    const BACKEND_LEASE: &'static str = crds::backend_lease::CORRD;
 
     fn daemon(context: &Context) -> Option<&Self::Daemon> {
         context.backends.corrd.as_deref()

@@ -40,10 +40,6 @@ impl PlanStep for Corridors {
         request(&object.spec, owner, device)
     }
 
-    fn key(request: &CorridorRequest) -> String {
-        request.key().to_string()
-    }
-
     /// By its key, or by its fields: a path that corrd put on the wanted device by itself satisfies a request that names
     /// the device.
     fn satisfies(allocation: &Corridor, request: &CorridorRequest) -> bool {

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::Corridors;
 use super::plan::PathChange;
-use crate::lifecycle::{Damping, Health, SharedStatus, StatusBase, StatusStep};
+use crate::lifecycle::{Damping, DriverFields, Health, SharedStatus, StatusBase, StatusStep, Use};
 use crate::settings::Settings;
 
 /// A degraded path has recovered only below this part of its target. The band in between changes nothing.
@@ -52,29 +52,6 @@ impl Signals {
 }
 
 impl StatusStep for Corridors {
-    /// The part that the controllers write.
-    fn own_status(object: &crds::Corridor) -> CorridorStatus {
-        let mut own = object.status.clone().unwrap_or_default();
-        (own.in_use, own.in_use_by) = (None, Vec::new());
-        own.conditions.retain(|it| condition::OF_CONTROLLERS.contains(&it.type_.as_str()));
-        own
-    }
-
-    fn with_own_status(object: &crds::Corridor, own: &CorridorStatus) -> crds::Corridor {
-        let shown = object.status.clone().unwrap_or_default();
-        let mut restored =
-            CorridorStatus { in_use: shown.in_use, in_use_by: shown.in_use_by, ..own.clone() };
-        let others = shown.conditions.into_iter();
-        restored
-            .conditions
-            .extend(others.filter(|it| !condition::OF_CONTROLLERS.contains(&it.type_.as_str())));
-        crds::Corridor { status: Some(restored), ..object.clone() }
-    }
-
-    fn written_status(object: &crds::Corridor) -> Option<&CorridorStatus> {
-        object.status.as_ref()
-    }
-
     fn shared(status: &CorridorStatus) -> SharedStatus<'_> {
         SharedStatus {
             phase: status.phase,
@@ -85,8 +62,14 @@ impl StatusStep for Corridors {
             measured: status.achievable_gbps,
             has_reading: status.telemetry.is_some(),
             attestation_expires_at: status.attestation_expires_at.as_ref(),
+            used: Use { count: status.in_use, pods: &status.in_use_by },
             conditions: &status.conditions,
         }
+    }
+
+    fn driver_fields(status: &mut CorridorStatus) -> DriverFields<'_> {
+        let CorridorStatus { in_use, in_use_by, conditions, .. } = status;
+        DriverFields { in_use, in_use_by, conditions }
     }
 
     fn floor(object: &crds::Corridor, _: &CorridorStatus) -> f64 {

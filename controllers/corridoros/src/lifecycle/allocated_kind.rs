@@ -6,38 +6,29 @@ use std::time::Duration;
 use controller_runtime::{Object, Triggers};
 use crds::Phase;
 use daemons::attestd::DeviceKind;
-use daemons::corrd::Lease;
-use daemons::{DaemonError, Owner, Released, Reply};
+use daemons::{AllocationTypes, Allocator, DaemonError, Owner, Reply, Sample};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::core::object::HasStatus;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::drift::SharedStatus;
-use super::observed::Observed;
+use super::own_status::DriverFields;
 use crate::context::Context;
 use crate::metrics::{Metrics, ObjectState};
 use crate::settings::Settings;
 use crate::sweep::KnownUids;
 use crate::telemetry_cache::TelemetryCache;
 
-/// An allocation as its daemon describes it.
-pub(crate) trait Allocation: Clone + Debug + Send + Sync + 'static {
-    fn id(&self) -> &str;
-    fn owner(&self) -> &Owner;
-    fn device(&self) -> Option<&str>;
-    /// `policy_lease_ttl_s`, and when it runs out.
-    fn lease(&self) -> (u64, Timestamp);
-    fn set_lease(&mut self, lease: Lease);
-}
-
 /// A kind whose objects stand for an allocation of a daemon. Each step is a trait, implemented in the file of that name
 /// in the kind's folder.
-pub(crate) trait AllocatedKind: ObserveStep + PlanStep + ApplyStep + StatusStep {
+pub(crate) trait AllocatedKind: PlanStep + ApplyStep + StatusStep {
     const FINALIZER: &'static str;
     const DEVICE_KIND: DeviceKind;
-    /// The name of the daemon.
+    /// The name of the daemon, and of its Lease.
     const BACKEND: &'static str;
+    const BACKEND_LEASE: &'static str;
 
     /// `None`: not configured.
     fn daemon(context: &Context) -> Option<&Self::Daemon>;
@@ -53,23 +44,15 @@ pub(crate) trait AllocatedKind: ObserveStep + PlanStep + ApplyStep + StatusStep 
 }
 
 pub(crate) trait KindTypes: Send + Sync + 'static {
-    type Daemon: ?Sized + Send + Sync;
-    type Object: Object;
+    type Daemon: ?Sized + Allocator<Self::Allocation>;
+    type Object: Object + HasStatus<Status = Self::Status>;
     type Status: Clone + Debug + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync;
     type Request: Send + Sync;
-    type Allocation: Allocation;
-    type Sample: Clone + Debug + Send + Sync;
+    type Allocation: AllocationTypes<Request = Self::Request, Sample = Self::Sample>;
+    type Sample: Sample;
     type Change: Clone + Debug + PartialEq + Send + Sync;
     /// What is remembered to judge readings over time.
     type Signals: Clone + Debug + Default + Send + Sync;
-}
-
-pub(crate) trait ObserveStep: KindTypes {
-    fn observed(object: &Self::Object) -> Observed;
-    fn list<'a>(daemon: &'a Self::Daemon, prefix: &'a str) -> Reply<'a, Vec<Self::Allocation>>;
-    fn get<'a>(daemon: &'a Self::Daemon, id: &'a str) -> Reply<'a, Option<Self::Allocation>>;
-    /// One reading, taken now. `None`: there is no such allocation.
-    fn telemetry<'a>(daemon: &'a Self::Daemon, id: &'a str) -> Reply<'a, Option<Self::Sample>>;
 }
 
 /// Pure.
@@ -82,8 +65,6 @@ pub(crate) trait PlanStep: KindTypes {
         device: Option<&str>,
         now: Timestamp,
     ) -> Self::Request;
-    /// The idempotency key.
-    fn key(request: &Self::Request) -> String;
     /// Whether an allocation satisfies a request, changes in place aside.
     fn satisfies(allocation: &Self::Allocation, request: &Self::Request) -> bool;
     /// What has to be changed in place.
@@ -95,13 +76,7 @@ pub(crate) trait PlanStep: KindTypes {
 }
 
 pub(crate) trait ApplyStep: KindTypes {
-    fn allocate(
-        daemon: &Self::Daemon,
-        request: Self::Request,
-        ticket: Option<String>,
-    ) -> Reply<'_, Self::Allocation>;
-    fn release<'a>(daemon: &'a Self::Daemon, id: &'a str, owner: &'a Owner) -> Reply<'a, Released>;
-    fn renew<'a>(daemon: &'a Self::Daemon, id: &'a str, owner: &'a Owner) -> Reply<'a, Lease>;
+    /// Changes an allocation in place.
     fn apply_change<'a>(
         daemon: &'a Self::Daemon,
         target: Target<'a, Self::Object>,
@@ -119,12 +94,8 @@ pub(crate) struct Target<'a, O> {
 
 /// Pure.
 pub(crate) trait StatusStep: KindTypes {
-    /// The part of the status that the controllers write.
-    fn own_status(object: &Self::Object) -> Self::Status;
-    /// The object with this in the place of that part.
-    fn with_own_status(object: &Self::Object, own: &Self::Status) -> Self::Object;
-    fn written_status(object: &Self::Object) -> Option<&Self::Status>;
     fn shared(status: &Self::Status) -> SharedStatus<'_>;
+    fn driver_fields(status: &mut Self::Status) -> DriverFields<'_>;
     /// The floor that a status is measured by.
     fn floor(object: &Self::Object, status: &Self::Status) -> f64;
     /// Whether a sample is of the allocation as it stands, not of an earlier floor.

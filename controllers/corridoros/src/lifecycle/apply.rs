@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use crds::annotations;
 use daemons::attestd::{VerifyRequest, fresh_nonce};
+use daemons::{Allocation as _, AllocationTypes as _, Allocator as _};
 use daemons::{DaemonError, RefusalReason};
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 use tracing::info;
 
-use super::allocated_kind::{AllocatedKind, Allocation as _, Target, daemon};
+use super::allocated_kind::{AllocatedKind, Target, daemon};
 use super::guard::write_metadata;
 use super::plan::{Op, Step};
 use super::readiness::StepError;
@@ -58,12 +59,12 @@ impl<K: AllocatedKind> Reconcile<'_, K> {
             Op::Allocate => self.allocate().await?,
             Op::ReleaseExtra(id) | Op::Release(id) => {
                 self.memory.listing = None;
-                let released = K::release(self.daemon()?, id, owner).await.map_err(failed)?;
+                let released = self.daemon()?.release(id, owner).await.map_err(failed)?;
                 info!(id, %owner, ?released, "released");
                 self.confirm_gone(id).await?;
             }
             Op::RenewLease(id) => {
-                let lease = match K::renew(self.daemon()?, id, owner).await {
+                let lease = match self.daemon()?.renew_lease(id, owner).await {
                     Ok(lease) => lease,
                     Err(error) => {
                         // The allocation may be lost, which only a new list can tell.
@@ -109,7 +110,9 @@ impl<K: AllocatedKind> Reconcile<'_, K> {
         // Whatever the outcome, only a new list tells what the daemon holds.
         self.memory.listing = None;
         let ticket = device.and(snapshot.observed.ticket.clone());
-        match K::allocate(self.daemon()?, request, ticket).await {
+        let (key, ask) =
+            (K::Allocation::key(&request), K::Allocation::with_ticket(request, ticket));
+        match self.daemon()?.allocate(&key, &ask).await {
             Ok(allocation) => {
                 K::count_allocation(&context.metrics, object);
                 info!(id = allocation.id(), owner = %snapshot.owner, "allocated");
@@ -139,7 +142,7 @@ impl<K: AllocatedKind> Reconcile<'_, K> {
 
     /// A daemon that answers "released" and keeps the allocation must not be believed.
     async fn confirm_gone(&self, id: &str) -> Result<(), ApplyError> {
-        let left = K::get(self.daemon()?, id).await;
+        let left = self.daemon()?.get(id).await;
         let left = left.map_err(|error| ApplyError::Daemon(step_error(Step::Release, &error)))?;
         match left {
             Some(left) if *left.owner() == self.snapshot.owner => {

@@ -2,9 +2,11 @@
 
 use crds::{Phase, condition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::core::object::HasStatus as _;
 use own_writes::PlacementStatus;
 
 use super::allocated_kind::{AllocatedKind, StatusBase};
+use super::observed::Use;
 
 /// How far a new status is from the written one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,6 +30,7 @@ pub(crate) struct SharedStatus<'a> {
     /// Whether there is a reading that only a sample can give.
     pub has_reading: bool,
     pub attestation_expires_at: Option<&'a Time>,
+    pub used: Use<'a>,
     pub conditions: &'a [Condition],
 }
 
@@ -42,7 +45,7 @@ pub(crate) fn placement<K: AllocatedKind>(
 
 pub(crate) fn drift<K: AllocatedKind>(object: &K::Object, next: &K::Status) -> Drift {
     let empty = K::Status::default();
-    let written = K::written_status(object).unwrap_or(&empty);
+    let written = object.status().unwrap_or(&empty);
     let floor = K::floor(object, next);
     let (old, new) = (K::shared(written), K::shared(next));
     if is_transition(&old, &new, floor) {
@@ -61,7 +64,7 @@ pub(crate) fn has_moved<K: AllocatedKind>(
 ) -> bool {
     let empty = K::Status::default();
     let next = K::status(Some(allocation), Some(sample), StatusBase::of_readings());
-    let written = K::written_status(object).unwrap_or(&empty);
+    let written = object.status().unwrap_or(&empty);
     K::readings_moved(written, &next, K::floor(object, &next))
 }
 

@@ -3,9 +3,11 @@
 use controller_runtime::Event;
 use crds::Phase;
 use crds::condition::{self, not_ready};
+use daemons::Allocation;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::core::object::HasStatus as _;
 
-use super::allocated_kind::{AllocatedKind, Allocation};
+use super::allocated_kind::AllocatedKind;
 use super::observe::Snapshot;
 use super::observed::Observed;
 use super::plan::{Actual, Op};
@@ -18,8 +20,8 @@ pub(super) fn of_status_change<K: AllocatedKind>(
     snapshot: &Snapshot<K>,
     readiness: &Readiness,
 ) -> Vec<Event> {
-    let (before, after) = (&snapshot.observed, K::observed(written));
-    let floor = |object: &K::Object| K::written_status(object).and_then(|it| K::shared(it).floor);
+    let (before, after) = (&snapshot.observed, Observed::of::<K>(written));
+    let floor = |object: &K::Object| object.status().and_then(|it| K::shared(it).floor);
     let transition = is_transition(before, readiness).then(|| of_readiness(readiness));
     let lost = lost(before, &snapshot.actual, K::BACKEND);
     let update = of_update(&before.conditions, &after.conditions);

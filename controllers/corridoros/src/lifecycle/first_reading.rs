@@ -3,9 +3,10 @@
 
 use std::time::{Duration, Instant};
 
+use daemons::{Allocation as _, Allocator as _};
 use tracing::debug;
 
-use super::allocated_kind::{AllocatedKind, Allocation};
+use super::allocated_kind::AllocatedKind;
 use super::memory::Memory;
 use super::observe::Snapshot;
 use crate::context::Context;
@@ -28,7 +29,7 @@ pub(super) async fn fetch<K: AllocatedKind>(
         return;
     }
     memory.first_reading_of = Some(id.to_owned());
-    match tokio::time::timeout(ANSWER_WAIT_MAX, K::telemetry(daemon, id)).await {
+    match tokio::time::timeout(ANSWER_WAIT_MAX, daemon.telemetry(id)).await {
         Ok(Ok(Some(sample))) => cache.add(id, sample),
         Ok(Ok(None)) => debug!(id, "the daemon has no reading"),
         Ok(Err(error)) => debug!(id, %error, "no first reading"),

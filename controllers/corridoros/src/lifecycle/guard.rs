@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use self::pending_writes::PendingWrites;
 use super::allocated_kind::AllocatedKind;
+use super::own_status::{own_status, with_own_status};
 use crate::context::Context;
 
 /// What the controllers wrote last, or what the first look at the object found.
@@ -245,7 +246,7 @@ pub(crate) async fn repair<K: AllocatedKind>(
     if K::daemon(context).is_none() {
         return Ok(None);
     }
-    let found = guard.check(object.meta(), K::own_status(object), K::FINALIZER);
+    let found = guard.check(object.meta(), own_status::<K>(object), K::FINALIZER);
     if found.is_empty() {
         return Ok(None);
     }
@@ -273,7 +274,7 @@ pub(crate) async fn repair<K: AllocatedKind>(
     };
     let newest = restored.as_ref().unwrap_or(object);
     match guard.own_status().filter(|_| guard.is_overwritten) {
-        Some(own) => Ok(Some(K::with_own_status(newest, own))),
+        Some(own) => Ok(Some(with_own_status::<K>(newest, own))),
         None => Ok(restored),
     }
 }

@@ -16,11 +16,14 @@ mod memory;
 mod metrics;
 mod observe;
 mod observed;
+mod own_status;
 mod plan;
 mod readiness;
 mod reconcile;
 mod requeue;
 mod steady;
+#[cfg(test)]
+mod test_objects;
 mod write_status;
 
 use std::marker::PhantomData;
@@ -30,15 +33,15 @@ use controller_runtime::{Attempt, Controller, Outcome, Triggers};
 use kube::Resource;
 
 pub(crate) use self::allocated_kind::{
-    AllocatedKind, Allocation, ApplyStep, Health, KindTypes, ObserveStep, PlanStep, StatusBase,
-    StatusStep, Target,
+    AllocatedKind, ApplyStep, Health, KindTypes, PlanStep, StatusBase, StatusStep, Target,
 };
 pub(crate) use self::damping::Damping;
 pub(crate) use self::drift::SharedStatus;
 #[cfg(test)]
 pub(crate) use self::drift::{Drift, drift};
 use self::memory::Memory;
-pub(crate) use self::observed::{Observed, Use};
+pub(crate) use self::observed::Use;
+pub(crate) use self::own_status::DriverFields;
 use crate::context::Context;
 
 /// The controller of a kind whose objects stand for an allocation.

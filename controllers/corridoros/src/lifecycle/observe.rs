@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use daemons::{Allocation, AllocationTypes as _, Allocator as _};
 use daemons::{DaemonError, Owner};
 use jiff::Timestamp;
 
-use super::allocated_kind::{AllocatedKind, Allocation, daemon};
+use super::allocated_kind::{AllocatedKind, daemon};
 use super::memory::Memory;
 use super::observed::{Intent, Observed};
 use super::plan::{Actual, Desired};
@@ -68,7 +69,10 @@ pub(crate) async fn observe<K: AllocatedKind>(
     let request = K::request(object, &owner, trust.device(), now);
     let matching =
         allocations.as_ref().and_then(|all| all.iter().position(|it| K::satisfies(it, &request)));
-    let intent = Intent { key: K::key(&request), device_id: trust.device().map(ToOwned::to_owned) };
+    let intent = Intent {
+        key: K::Allocation::key(&request).to_string(),
+        device_id: trust.device().map(ToOwned::to_owned),
+    };
     let actual = Actual { has_backend, allocations, matching, trust };
     let change = actual.current(&observed).and_then(|held| K::change(held, &request));
     let desired = Desired { invalid: K::validate(object).err(), intent, change, remedy: None };
@@ -91,7 +95,7 @@ async fn refresh<K: AllocatedKind>(
         return Ok(());
     }
     // If this fails the last list stays, and no operation is based on it.
-    let mut allocations = K::list(daemon::<K>(context)?, &owner.to_string()).await?;
+    let mut allocations = daemon::<K>(context)?.list(&owner.to_string()).await?;
     // The daemon lists by prefix; only the exact owner counts.
     allocations.retain(|it| it.owner() == owner);
     memory.listing = Some(Listing { allocations, taken: Instant::now(), invalidations });

@@ -5,7 +5,12 @@ use std::fmt;
 
 use crds::{Phase, PodUse, annotations, condition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use kube::Resource as _;
+use kube::core::object::HasStatus as _;
 use serde::{Deserialize, Serialize};
+
+use super::allocated_kind::AllocatedKind;
+use super::drift::SharedStatus;
 
 /// The request that is about to be sent to a daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,6 +91,14 @@ pub(crate) struct Observed {
 }
 
 impl Observed {
+    pub fn of<K: AllocatedKind>(object: &K::Object) -> Self {
+        let empty = K::Status::default();
+        let SharedStatus { phase, handle, used, conditions, .. } =
+            K::shared(object.status().unwrap_or(&empty));
+        let handle = handle.map(str::to_owned);
+        Self::new(object.meta(), K::FINALIZER, phase, handle, used, conditions)
+    }
+
     pub fn new(
         metadata: &ObjectMeta,
         finalizer: &str,

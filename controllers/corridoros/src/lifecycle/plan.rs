@@ -1,8 +1,8 @@
 //! Pure: from what was observed, the actual allocations and the desired one to at most one operation.
 
+use daemons::Allocation;
 use jiff::{SignedDuration, Timestamp};
 
-use super::allocated_kind::Allocation;
 use super::observed::{Intent, Observed};
 use crate::attestation::Trust;
 

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use controller_runtime::{Attempt, Outcome, Requeue};
+use daemons::Allocation as _;
 use daemons::Owner;
 use jiff::Timestamp;
 use kube::Resource as _;
 use tracing::{debug, warn};
 
 use super::AllocationController;
-use super::allocated_kind::{AllocatedKind, Allocation as _, Health};
+use super::allocated_kind::{AllocatedKind, Health};
 use super::apply::{ApplyError, step_error};
 use super::events;
 use super::first_reading;
@@ -99,7 +100,7 @@ async fn run<K: AllocatedKind>(
 
 /// The object's own fields, with the driver's record of its use where there is one.
 fn observed<K: AllocatedKind>(context: &Context, object: &K::Object) -> Observed {
-    let mut observed = K::observed(object);
+    let mut observed = Observed::of::<K>(object);
     if let Some(usage) = context.own_writes.usage(&observed.uid) {
         let drained = usage.and_then(|it| it.drained_generation);
         observed.is_in_use = usage.map_or(observed.is_in_use, |it| it.is_in_use);

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use controller_runtime::Requeue;
+use daemons::Allocation as _;
 use jiff::Timestamp;
 
-use super::allocated_kind::{AllocatedKind, Allocation as _};
+use super::allocated_kind::AllocatedKind;
 use super::observe::LISTING_AGE_MAX;
 use super::plan::{self, Plan, Waits};
 use super::reconcile::{DELAY_MIN, Reconcile};

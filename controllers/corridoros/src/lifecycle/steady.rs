@@ -1,8 +1,9 @@
 //! Whether a new sample calls for a reconcile: most samples change nothing.
 
+use daemons::Allocation;
 use jiff::Timestamp;
 
-use super::allocated_kind::{AllocatedKind, Allocation};
+use super::allocated_kind::AllocatedKind;
 use super::drift;
 use super::memory::Memory;
 use crate::context::Context;

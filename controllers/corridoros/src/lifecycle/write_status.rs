@@ -11,6 +11,7 @@ use super::allocated_kind::{AllocatedKind, StatusBase};
 use super::drift::{Drift, drift, placement};
 use super::events;
 use super::metrics;
+use super::own_status::own_status;
 use super::plan::Plan;
 use super::readiness::{self, StatusInput};
 use super::reconcile::Reconcile;
@@ -79,7 +80,7 @@ impl<K: AllocatedKind> Reconcile<'_, K> {
             api.apply_status_unless_changed(object, value).await?
         };
         memory.readings_due_at = next_due_at;
-        memory.guard.wrote_status(written.meta(), K::own_status(&written));
+        memory.guard.wrote_status(written.meta(), own_status::<K>(&written));
         let events = events::of_status_change::<K>(object, &written, snapshot, &readiness);
         api.emit(&written, events, &mut memory.events).await;
         self.written = Some(written);

@@ -1,35 +1,13 @@
 //! Calls that change something at memqosd.
 
-use daemons::corrd::Lease;
-use daemons::memqosd::{BandwidthChange, Bundle, BundleRequest, LatencyClassChange, Memqosd};
-use daemons::{Owner, Released, Reply};
+use daemons::Reply;
+use daemons::memqosd::{BandwidthChange, LatencyClassChange, Memqosd};
 
 use super::Bundles;
 use super::plan::BundleChange;
 use crate::lifecycle::{ApplyStep, Target};
 
 impl ApplyStep for Bundles {
-    fn allocate(
-        memqosd: &dyn Memqosd,
-        request: BundleRequest,
-        ticket: Option<String>,
-    ) -> Reply<'_, Bundle> {
-        let (key, ask) = (request.key(), BundleRequest { ticket, ..request });
-        Box::pin(async move { memqosd.allocate(&key, &ask).await })
-    }
-
-    fn release<'a>(
-        memqosd: &'a dyn Memqosd,
-        handle: &'a str,
-        owner: &'a Owner,
-    ) -> Reply<'a, Released> {
-        memqosd.release(handle, owner)
-    }
-
-    fn renew<'a>(memqosd: &'a dyn Memqosd, handle: &'a str, owner: &'a Owner) -> Reply<'a, Lease> {
-        memqosd.renew_lease(handle, owner)
-    }
-
     fn apply_change<'a>(
         memqosd: &'a dyn Memqosd,
         target: Target<'a, crds::MemoryBundle>,

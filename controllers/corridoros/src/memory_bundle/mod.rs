@@ -1,7 +1,6 @@
 //! MemoryBundles: free-form memory of memqosd.
 
 mod apply;
-mod observe;
 mod plan;
 mod status;
 
@@ -38,6 +37,7 @@ impl AllocatedKind for Bundles {
     const FINALIZER: &'static str = crds::FFM_FINALIZER;
     const DEVICE_KIND: DeviceKind = DeviceKind::Memory;
     const BACKEND: &'static str = "memqosd";
+    const BACKEND_LEASE: &'static str = crds::backend_lease::MEMQOSD;
 
     fn daemon(context: &Context) -> Option<&Self::Daemon> {
         context.backends.memqosd.as_deref()

@@ -35,10 +35,6 @@ impl PlanStep for Bundles {
         request(&object.spec, owner, device, now)
     }
 
-    fn key(request: &BundleRequest) -> String {
-        request.key().to_string()
-    }
-
     /// By its key, or by its fields, as for a Corridor.
     fn satisfies(allocation: &Bundle, request: &BundleRequest) -> bool {
         let wanted = request.memory.device_id.as_deref();

@@ -1,7 +1,7 @@
 //! Pure: the health of a bundle, and the status of its MemoryBundle.
 
 use crds::MemoryBundleStatus;
-use crds::condition::{self, not_ready};
+use crds::condition::not_ready;
 use daemons::memqosd::{Bundle, BundleTelemetry};
 use daemons::units;
 use jiff::Timestamp;
@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::Bundles;
 use super::plan::BundleChange;
-use crate::lifecycle::{Damping, Health, SharedStatus, StatusBase, StatusStep};
+use crate::lifecycle::{Damping, DriverFields, Health, SharedStatus, StatusBase, StatusStep, Use};
 use crate::settings::Settings;
 
 /// Readings are written again when they moved by more than this part.
@@ -23,32 +23,6 @@ pub(crate) struct Signals {
 }
 
 impl StatusStep for Bundles {
-    /// The part that the controllers write.
-    fn own_status(object: &crds::MemoryBundle) -> MemoryBundleStatus {
-        let mut own = object.status.clone().unwrap_or_default();
-        (own.in_use, own.in_use_by) = (None, Vec::new());
-        own.conditions.retain(|it| condition::OF_CONTROLLERS.contains(&it.type_.as_str()));
-        own
-    }
-
-    fn with_own_status(
-        object: &crds::MemoryBundle,
-        own: &MemoryBundleStatus,
-    ) -> crds::MemoryBundle {
-        let shown = object.status.clone().unwrap_or_default();
-        let mut restored =
-            MemoryBundleStatus { in_use: shown.in_use, in_use_by: shown.in_use_by, ..own.clone() };
-        let others = shown.conditions.into_iter();
-        restored
-            .conditions
-            .extend(others.filter(|it| !condition::OF_CONTROLLERS.contains(&it.type_.as_str())));
-        crds::MemoryBundle { status: Some(restored), ..object.clone() }
-    }
-
-    fn written_status(object: &crds::MemoryBundle) -> Option<&MemoryBundleStatus> {
-        object.status.as_ref()
-    }
-
     fn shared(status: &MemoryBundleStatus) -> SharedStatus<'_> {
         SharedStatus {
             phase: status.phase,
@@ -59,8 +33,14 @@ impl StatusStep for Bundles {
             measured: status.achieved_gbs,
             has_reading: status.achieved_gbs.is_some(),
             attestation_expires_at: status.attestation_expires_at.as_ref(),
+            used: Use { count: status.in_use, pods: &status.in_use_by },
             conditions: &status.conditions,
         }
+    }
+
+    fn driver_fields(status: &mut MemoryBundleStatus) -> DriverFields<'_> {
+        let MemoryBundleStatus { in_use, in_use_by, conditions, .. } = status;
+        DriverFields { in_use, in_use_by, conditions }
     }
 
     fn floor(object: &crds::MemoryBundle, status: &MemoryBundleStatus) -> f64 {

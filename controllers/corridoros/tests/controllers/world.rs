@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use controllers::{Backends, Controllers, Settings};
 use crds::{AttestationPolicy, Corridor, MemoryBundle, Phase, condition};
 use daemons::client::Patience;
-use daemons::corrd::{self, Corrd, CorridorRequest, PathSpec};
-use daemons::memqosd::{Bundle, Memqosd};
+use daemons::corrd::{self, CorridorRequest, PathSpec};
+use daemons::memqosd::Bundle;
 use daemons::simulated::{SimulatedConfig, SimulatedDaemons};
 use daemons::ticket::TrustedKeys;
 use daemons::{Endpoint, Owner};
@@ -349,11 +349,11 @@ impl World {
     // The daemons.
 
     pub async fn allocations(&self) -> Vec<corrd::Corridor> {
-        Corrd::list(&self.endpoint(), "").await.unwrap()
+        self.endpoint().as_corrd().list("").await.unwrap()
     }
 
     pub async fn bundles(&self) -> Vec<Bundle> {
-        Memqosd::list(&self.endpoint(), "").await.unwrap()
+        self.endpoint().as_memqosd().list("").await.unwrap()
     }
 
     pub async fn allocate_for(&self, cluster: &str, object: &str) -> String {
@@ -362,7 +362,7 @@ impl World {
         let owner = Owner::new(cluster, object).unwrap();
         let ask = CorridorRequest { owner, path, ticket: None };
         let endpoint = self.endpoint();
-        Corrd::allocate(&endpoint, &ask.key(), &ask).await.unwrap().corridor_id
+        endpoint.as_corrd().allocate(&ask.key(), &ask).await.unwrap().corridor_id
     }
 
     pub async fn admin(&self, method: &str, path: &str, body: &Value) {

@@ -4,63 +4,149 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use http::{Method, StatusCode};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::exchange::{Call, Endpoint};
+use crate::allocation::{AllocationTypes, Allocator};
 use crate::attestd::{Attestd, Device, DeviceList, Verified, VerifyRequest};
 use crate::corrd::{
-    Corrd, Corridor, CorridorChange, CorridorList, CorridorRequest, CorridorTelemetry, Lease,
-    RecalibrationRequest, RecalibrationResult,
+    Corrd, Corridor, CorridorChange, CorridorList, Lease, RecalibrationRequest, RecalibrationResult,
 };
 use crate::error::{DaemonError, Reply};
 use crate::identity::{IDEMPOTENCY_HEADER, IdempotencyKey, OWNER_HEADER, Owner};
 use crate::limits::WAIT_SECONDS_MAX;
 use crate::memqosd::{
-    BandwidthChange, Bundle, BundleList, BundleRequest, BundleTelemetry, LatencyClassChange,
-    LatencyClassChanged, Memqosd,
+    BandwidthChange, Bundle, BundleList, LatencyClassChange, LatencyClassChanged, Memqosd,
 };
 use crate::refusal::RefusalReason;
 use crate::telemetry::{Released, Revision, TelemetryPage};
 
-impl Corrd for Endpoint {
-    fn allocate<'a>(
-        &'a self,
-        key: &'a IdempotencyKey,
-        ask: &'a CorridorRequest,
-    ) -> Reply<'a, Corridor> {
-        let call = Call::new("allocate corridor", Method::POST, "/v1/corridors".to_owned())
+/// Where the calls about an allocation go, and what an error calls them.
+struct Calls {
+    collection: &'static str,
+    allocate: (&'static str, &'static str),
+    get: &'static str,
+    list: &'static str,
+    release: &'static str,
+    renew: &'static str,
+    read: &'static str,
+    /// With its kind in `/v1/telemetry?only=`.
+    read_all: (&'static str, &'static str),
+}
+
+impl Calls {
+    fn of_one(&self, id: &str, rest: &str) -> String {
+        format!("{}/{}{rest}", self.collection, escaped(id))
+    }
+}
+
+const CORRIDORS: Calls = Calls {
+    collection: "/v1/corridors",
+    allocate: ("allocate corridor", "/v1/corridors"),
+    get: "get corridor",
+    list: "list corridors",
+    release: "release corridor",
+    renew: "renew corridor lease",
+    read: "read corridor",
+    read_all: ("read corridors", "corridors"),
+};
+
+const BUNDLES: Calls = Calls {
+    collection: "/v1/ffm",
+    allocate: ("allocate bundle", "/v1/ffm/alloc"),
+    get: "get bundle",
+    list: "list bundles",
+    release: "release bundle",
+    renew: "renew bundle lease",
+    read: "read bundle",
+    read_all: ("read bundles", "bundles"),
+};
+
+/// An allocation that is spoken about over HTTP.
+trait Routed: AllocationTypes<Request: Serialize, Sample: DeserializeOwned> + DeserializeOwned {
+    const CALLS: Calls;
+    type List: DeserializeOwned;
+    fn listed(list: Self::List) -> Vec<Self>;
+}
+
+impl Routed for Corridor {
+    const CALLS: Calls = CORRIDORS;
+    type List = CorridorList;
+
+    fn listed(list: CorridorList) -> Vec<Self> {
+        list.corridors
+    }
+}
+
+impl Routed for Bundle {
+    const CALLS: Calls = BUNDLES;
+    type List = BundleList;
+
+    fn listed(list: BundleList) -> Vec<Self> {
+        list.bundles
+    }
+}
+
+impl<A: Routed> Allocator<A> for Endpoint {
+    fn allocate<'a>(&'a self, key: &'a IdempotencyKey, ask: &'a A::Request) -> Reply<'a, A> {
+        let (action, target) = A::CALLS.allocate;
+        let call = Call::new(action, Method::POST, target.to_owned())
             .header(IDEMPOTENCY_HEADER, key)
             .body(ask)
             .repeatable();
         self.value(call)
     }
 
-    fn get<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Corridor>> {
-        self.value_if_any(Call::new("get corridor", Method::GET, corridor(id, "")))
+    fn get<'a>(&'a self, id: &'a str) -> Reply<'a, Option<A>> {
+        self.value_if_any(Call::new(A::CALLS.get, Method::GET, A::CALLS.of_one(id, "")))
     }
 
-    fn list<'a>(&'a self, owner_prefix: &'a str) -> Reply<'a, Vec<Corridor>> {
-        let target = format!("/v1/corridors?owner_prefix={}", escaped(owner_prefix));
-        let call = Call::new("list corridors", Method::GET, target);
-        async move { Ok(self.send(call).await?.decode::<CorridorList>()?.corridors) }.boxed()
+    fn list<'a>(&'a self, owner_prefix: &'a str) -> Reply<'a, Vec<A>> {
+        let target = format!("{}?owner_prefix={}", A::CALLS.collection, escaped(owner_prefix));
+        let call = Call::new(A::CALLS.list, Method::GET, target);
+        async move { Ok(A::listed(self.send(call).await?.decode()?)) }.boxed()
     }
 
     fn release<'a>(&'a self, id: &'a str, owner: &'a Owner) -> Reply<'a, Released> {
-        self.released(Call::new("release corridor", Method::DELETE, corridor(id, "")), owner)
+        let call = Call::new(A::CALLS.release, Method::DELETE, A::CALLS.of_one(id, ""));
+        self.released(call, owner)
     }
 
     fn renew_lease<'a>(&'a self, id: &'a str, owner: &'a Owner) -> Reply<'a, Lease> {
-        let call = Call::new("renew corridor lease", Method::POST, corridor(id, "/lease"));
+        let call = Call::new(A::CALLS.renew, Method::POST, A::CALLS.of_one(id, "/lease"));
         self.value(call.header(OWNER_HEADER, owner).repeatable())
     }
 
+    fn telemetry<'a>(&'a self, id: &'a str) -> Reply<'a, Option<A::Sample>> {
+        let target = A::CALLS.of_one(id, "/telemetry");
+        self.value_if_any(Call::new(A::CALLS.read, Method::GET, target))
+    }
+
+    fn telemetry_since<'a>(
+        &'a self,
+        since: Option<&'a Revision>,
+        wait: Duration,
+    ) -> Reply<'a, TelemetryPage> {
+        let (action, only) = A::CALLS.read_all;
+        let wait = wait.min(Duration::from_secs(WAIT_SECONDS_MAX));
+        // One address may serve both daemons, of which only one is read here.
+        let mut target = format!("/v1/telemetry?only={only}&wait={}s", wait.as_secs_f64());
+        if let Some(since) = since {
+            target = format!("{target}&since={}", escaped(&since.0));
+        }
+        self.value(Call::new(action, Method::GET, target).hold(wait))
+    }
+}
+
+impl Corrd for Endpoint {
     fn update<'a>(
         &'a self,
         id: &'a str,
         owner: &'a Owner,
         change: &'a CorridorChange,
     ) -> Reply<'a, Corridor> {
-        let call = Call::new("update corridor", Method::PATCH, corridor(id, ""));
+        let call = Call::new("update corridor", Method::PATCH, CORRIDORS.of_one(id, ""));
         self.value(call.header(OWNER_HEADER, owner).body(change))
     }
 
@@ -70,62 +156,21 @@ impl Corrd for Endpoint {
         owner: &'a Owner,
         ask: &'a RecalibrationRequest,
     ) -> Reply<'a, RecalibrationResult> {
-        let call = Call::new("recalibrate corridor", Method::POST, corridor(id, "/recalibrate"));
+        let target = CORRIDORS.of_one(id, "/recalibrate");
+        let call = Call::new("recalibrate corridor", Method::POST, target);
         self.value(call.header(OWNER_HEADER, owner).body(ask))
-    }
-
-    fn telemetry<'a>(&'a self, id: &'a str) -> Reply<'a, Option<CorridorTelemetry>> {
-        self.value_if_any(Call::new("read corridor", Method::GET, corridor(id, "/telemetry")))
-    }
-
-    fn telemetry_since<'a>(
-        &'a self,
-        since: Option<&'a Revision>,
-        wait: Duration,
-    ) -> Reply<'a, TelemetryPage> {
-        self.page("read corridors", "corridors", since, wait)
     }
 }
 
 impl Memqosd for Endpoint {
-    fn allocate<'a>(
-        &'a self,
-        key: &'a IdempotencyKey,
-        ask: &'a BundleRequest,
-    ) -> Reply<'a, Bundle> {
-        let call = Call::new("allocate bundle", Method::POST, "/v1/ffm/alloc".to_owned())
-            .header(IDEMPOTENCY_HEADER, key)
-            .body(ask)
-            .repeatable();
-        self.value(call)
-    }
-
-    fn get<'a>(&'a self, handle: &'a str) -> Reply<'a, Option<Bundle>> {
-        self.value_if_any(Call::new("get bundle", Method::GET, bundle(handle, "")))
-    }
-
-    fn list<'a>(&'a self, owner_prefix: &'a str) -> Reply<'a, Vec<Bundle>> {
-        let target = format!("/v1/ffm?owner_prefix={}", escaped(owner_prefix));
-        let call = Call::new("list bundles", Method::GET, target);
-        async move { Ok(self.send(call).await?.decode::<BundleList>()?.bundles) }.boxed()
-    }
-
-    fn release<'a>(&'a self, handle: &'a str, owner: &'a Owner) -> Reply<'a, Released> {
-        self.released(Call::new("release bundle", Method::DELETE, bundle(handle, "")), owner)
-    }
-
-    fn renew_lease<'a>(&'a self, handle: &'a str, owner: &'a Owner) -> Reply<'a, Lease> {
-        let call = Call::new("renew bundle lease", Method::POST, bundle(handle, "/lease"));
-        self.value(call.header(OWNER_HEADER, owner).repeatable())
-    }
-
     fn set_bandwidth<'a>(
         &'a self,
         handle: &'a str,
         owner: &'a Owner,
         change: &'a BandwidthChange,
     ) -> Reply<'a, Bundle> {
-        let call = Call::new("set bundle bandwidth", Method::PATCH, bundle(handle, "/bandwidth"));
+        let target = BUNDLES.of_one(handle, "/bandwidth");
+        let call = Call::new("set bundle bandwidth", Method::PATCH, target);
         self.value(call.header(OWNER_HEADER, owner).body(change))
     }
 
@@ -135,21 +180,9 @@ impl Memqosd for Endpoint {
         owner: &'a Owner,
         change: &'a LatencyClassChange,
     ) -> Reply<'a, LatencyClassChanged> {
-        let target = bundle(handle, "/latency_class");
+        let target = BUNDLES.of_one(handle, "/latency_class");
         let call = Call::new("set bundle latency class", Method::PATCH, target);
         self.value(call.header(OWNER_HEADER, owner).body(change))
-    }
-
-    fn telemetry<'a>(&'a self, handle: &'a str) -> Reply<'a, Option<BundleTelemetry>> {
-        self.value_if_any(Call::new("read bundle", Method::GET, bundle(handle, "/telemetry")))
-    }
-
-    fn telemetry_since<'a>(
-        &'a self,
-        since: Option<&'a Revision>,
-        wait: Duration,
-    ) -> Reply<'a, TelemetryPage> {
-        self.page("read bundles", "bundles", since, wait)
     }
 }
 
@@ -166,6 +199,15 @@ impl Attestd for Endpoint {
 }
 
 impl Endpoint {
+    /// For calls that more than one daemon knows.
+    pub fn as_corrd(&self) -> &dyn Corrd {
+        self
+    }
+
+    pub fn as_memqosd(&self) -> &dyn Memqosd {
+        self
+    }
+
     fn value<T: DeserializeOwned>(&self, call: Call) -> Reply<'_, T> {
         async move { self.send(call).await?.decode() }.boxed()
     }
@@ -199,30 +241,6 @@ impl Endpoint {
         }
         .boxed()
     }
-
-    fn page<'a>(
-        &'a self,
-        action: &'static str,
-        only: &'static str,
-        since: Option<&'a Revision>,
-        wait: Duration,
-    ) -> Reply<'a, TelemetryPage> {
-        let wait = wait.min(Duration::from_secs(WAIT_SECONDS_MAX));
-        // One address may serve both daemons, of which only one is read here.
-        let mut target = format!("/v1/telemetry?only={only}&wait={}s", wait.as_secs_f64());
-        if let Some(since) = since {
-            target = format!("{target}&since={}", escaped(&since.0));
-        }
-        self.value(Call::new(action, Method::GET, target).hold(wait))
-    }
-}
-
-fn corridor(id: &str, rest: &str) -> String {
-    format!("/v1/corridors/{}{rest}", escaped(id))
-}
-
-fn bundle(handle: &str, rest: &str) -> String {
-    format!("/v1/ffm/{}{rest}", escaped(handle))
 }
 
 /// Ids come from daemons and from objects that people edit: none may leave its place in the path.
@@ -245,8 +263,8 @@ mod tests {
 
     #[test]
     fn an_id_cannot_leave_its_place_in_the_path() {
-        assert_eq!(corridor("cor-1", "/lease"), "/v1/corridors/cor-1/lease");
-        assert_eq!(corridor("../x?y#z", ""), "/v1/corridors/%2E%2E%2Fx%3Fy%23z");
-        assert_eq!(corridor("a\r\nHost: b", ""), "/v1/corridors/a%0D%0AHost%3A%20b");
+        assert_eq!(CORRIDORS.of_one("cor-1", "/lease"), "/v1/corridors/cor-1/lease");
+        assert_eq!(CORRIDORS.of_one("../x?y#z", ""), "/v1/corridors/%2E%2E%2Fx%3Fy%23z");
+        assert_eq!(CORRIDORS.of_one("a\r\nHost: b", ""), "/v1/corridors/a%0D%0AHost%3A%20b");
     }
 }

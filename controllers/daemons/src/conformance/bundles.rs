@@ -66,13 +66,13 @@ async fn at_once(probe: &Probe) -> Verdict {
         let answer = answer?;
         ensure(answer.status < 300, || format!("{answer:?}"))?;
     }
-    let count = Memqosd::list(&probe.memqosd, &wish.owner.to_string()).await?.len();
+    let count = probe.memqosd.as_memqosd().list(&wish.owner.to_string()).await?.len();
     ensure(count == 1, || format!("{count} bundles exist"))
 }
 
 async fn listed(probe: &Probe) -> Verdict {
     let (one, _other) = (probe.bundle().await?, probe.bundle().await?);
-    let list = Memqosd::list(&probe.memqosd, &one.owner.to_string()).await?;
+    let list = probe.memqosd.as_memqosd().list(&one.owner.to_string()).await?;
     let handles: Vec<&str> = list.iter().map(|it| it.ffm_handle.as_str()).collect();
     ensure(handles == [one.ffm_handle.as_str()], || format!("{handles:?}"))
 }
@@ -85,10 +85,10 @@ async fn released(probe: &Probe) -> Verdict {
         (&bundle.owner, Released::Gone),
         (&bundle.owner, Released::Gone),
     ] {
-        let done = Memqosd::release(&probe.memqosd, handle, owner).await?;
+        let done = probe.memqosd.as_memqosd().release(handle, owner).await?;
         ensure(done == expected, || format!("{done:?} instead of {expected:?}"))?;
     }
-    let seen = Memqosd::get(&probe.memqosd, handle).await?;
+    let seen = probe.memqosd.as_memqosd().get(handle).await?;
     ensure(seen.is_none(), || "it is still there".to_owned())
 }
 
@@ -119,7 +119,7 @@ async fn class_set(probe: &Probe) -> Verdict {
     ensure(first.moved_pages > 0, || format!("{first:?}"))?;
     let second = probe.memqosd.set_latency_class(handle, owner, &change).await?;
     ensure(second.moved_pages == 0, || format!("{second:?}"))?;
-    let sample = Memqosd::telemetry(&probe.memqosd, handle).await?;
+    let sample = probe.memqosd.as_memqosd().telemetry(handle).await?;
     let counted = sample.as_ref().is_some_and(|it| {
         it.moved_pages == first.moved_pages && it.latency_class == LatencyClass::T2
     });
@@ -143,7 +143,7 @@ async fn not_changed_by_others(probe: &Probe) -> Verdict {
 async fn lease_renewed(probe: &Probe) -> Verdict {
     let (bundle, stranger) = (probe.bundle().await?, probe.owner()?);
     tokio::time::sleep(Duration::from_millis(20)).await;
-    let lease = Memqosd::renew_lease(&probe.memqosd, &bundle.ffm_handle, &bundle.owner).await?;
+    let lease = probe.memqosd.as_memqosd().renew_lease(&bundle.ffm_handle, &bundle.owner).await?;
     ensure(lease.lease_expires_at > bundle.lease_expires_at, || format!("{lease:?}"))?;
     let target = format!("/v1/ffm/{}/lease", bundle.ffm_handle);
     let raw = probe.owned(&probe.memqosd, Method::POST, &target, &stranger, None).await?;
@@ -158,21 +158,21 @@ async fn lease_lost(probe: &Probe) -> Verdict {
     }
     let mut wish = probe.bundle_wish()?;
     wish.memory.persistence = Persistence::Durable;
-    let durable = Memqosd::allocate(&probe.memqosd, &wish.key(), &wish).await?;
+    let durable = probe.memqosd.as_memqosd().allocate(&wish.key(), &wish).await?;
     tokio::time::sleep(Duration::from_secs(ttl) + Duration::from_millis(300)).await;
-    let seen = Memqosd::get(&probe.memqosd, &fleeting.ffm_handle).await?;
+    let seen = probe.memqosd.as_memqosd().get(&fleeting.ffm_handle).await?;
     ensure(seen.is_none(), || "it is still there".to_owned())?;
-    let seen = Memqosd::get(&probe.memqosd, &durable.ffm_handle).await?;
+    let seen = probe.memqosd.as_memqosd().get(&durable.ffm_handle).await?;
     ensure(seen.as_ref().is_some_and(|it| it.lapsed), || format!("durable: {seen:?}"))?;
-    Memqosd::renew_lease(&probe.memqosd, &durable.ffm_handle, &wish.owner).await?;
-    let seen = Memqosd::get(&probe.memqosd, &durable.ffm_handle).await?;
+    probe.memqosd.as_memqosd().renew_lease(&durable.ffm_handle, &wish.owner).await?;
+    let seen = probe.memqosd.as_memqosd().get(&durable.ffm_handle).await?;
     let back = seen.as_ref().is_some_and(|it| !it.lapsed && it.achieved_gbs > 0.0);
     ensure(back, || format!("renewed: {seen:?}"))
 }
 
 async fn sampled(probe: &Probe) -> Verdict {
     let bundle = probe.bundle().await?;
-    let sample = Memqosd::telemetry(&probe.memqosd, &bundle.ffm_handle).await?;
+    let sample = probe.memqosd.as_memqosd().telemetry(&bundle.ffm_handle).await?;
     let good = sample.as_ref().is_some_and(|it| {
         it.achieved_gbs > 0.0 && it.floor_gbs == 10 && it.tail_p99_ms.is_some_and(|ms| ms > 0.0)
     });

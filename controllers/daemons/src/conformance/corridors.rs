@@ -67,7 +67,7 @@ async fn repeated(probe: &Probe) -> Verdict {
 
 async fn repeated_late(probe: &Probe) -> Verdict {
     let mut wish = probe.corridor_wish()?;
-    let corridor = Corrd::allocate(&probe.corrd, &wish.key(), &wish).await?;
+    let corridor = probe.corrd.as_corrd().allocate(&wish.key(), &wish).await?;
     let change = CorridorChange { min_gbps: Some(50), ..CorridorChange::default() };
     probe.corrd.update(&corridor.corridor_id, &wish.owner, &change).await?;
     let asked_first = probe.post_corridor(&wish).await?.expect(200)?;
@@ -103,13 +103,13 @@ async fn at_once(probe: &Probe) -> Verdict {
         created += u32::from(answer.status == 201);
     }
     ensure(created == 1, || format!("{created} of 8 requests created a corridor"))?;
-    let count = Corrd::list(&probe.corrd, &wish.owner.to_string()).await?.len();
+    let count = probe.corrd.as_corrd().list(&wish.owner.to_string()).await?.len();
     ensure(count == 1, || format!("{count} corridors exist"))
 }
 
 async fn looked_at(probe: &Probe) -> Verdict {
     let corridor = probe.corridor().await?;
-    let seen = Corrd::get(&probe.corrd, &corridor.corridor_id).await?;
+    let seen = probe.corrd.as_corrd().get(&corridor.corridor_id).await?;
     let same = seen.as_ref().is_some_and(|seen| {
         (&seen.path, &seen.owner) == (&corridor.path, &corridor.owner)
             && seen.idempotency_key == corridor.idempotency_key
@@ -128,27 +128,27 @@ async fn unknown(probe: &Probe) -> Verdict {
 
 async fn listed(probe: &Probe) -> Verdict {
     let (one, _other) = (probe.corridor().await?, probe.corridor().await?);
-    let list = Corrd::list(&probe.corrd, &one.owner.to_string()).await?;
+    let list = probe.corrd.as_corrd().list(&one.owner.to_string()).await?;
     let ids: Vec<&str> = list.iter().map(|it| it.corridor_id.as_str()).collect();
     ensure(ids == [one.corridor_id.as_str()], || format!("{ids:?}"))
 }
 
 async fn listed_by_cluster(probe: &Probe) -> Verdict {
     let ours = probe.corridor().await?;
-    let list = Corrd::list(&probe.corrd, &Owner::cluster_prefix(&probe.cluster)).await?;
+    let list = probe.corrd.as_corrd().list(&Owner::cluster_prefix(&probe.cluster)).await?;
     let found = list.iter().any(|it| it.corridor_id == ours.corridor_id);
     ensure(found && list.iter().all(|it| it.owner.cluster_uid() == probe.cluster), || {
         format!("{list:?}")
     })?;
-    let strangers = Corrd::list(&probe.corrd, "no-such-cluster/").await?;
+    let strangers = probe.corrd.as_corrd().list("no-such-cluster/").await?;
     ensure(strangers.is_empty(), || format!("{strangers:?}"))
 }
 
 async fn released(probe: &Probe) -> Verdict {
     let corridor = probe.corridor().await?;
-    let done = Corrd::release(&probe.corrd, &corridor.corridor_id, &corridor.owner).await?;
+    let done = probe.corrd.as_corrd().release(&corridor.corridor_id, &corridor.owner).await?;
     ensure(done == Released::Gone, || format!("{done:?}"))?;
-    let seen = Corrd::get(&probe.corrd, &corridor.corridor_id).await?;
+    let seen = probe.corrd.as_corrd().get(&corridor.corridor_id).await?;
     ensure(seen.is_none(), || "it is still there".to_owned())
 }
 
@@ -167,7 +167,7 @@ async fn not_released_by_others(probe: &Probe) -> Verdict {
     let target = format!("/v1/corridors/{}", corridor.corridor_id);
     let raw = probe.owned(&probe.corrd, Method::DELETE, &target, &stranger, None).await?;
     raw.expect_refusal(403, "owner")?;
-    let seen = Corrd::get(&probe.corrd, &corridor.corridor_id).await?;
+    let seen = probe.corrd.as_corrd().get(&corridor.corridor_id).await?;
     ensure(seen.is_some(), || "it is gone".to_owned())
 }
 
@@ -180,9 +180,9 @@ async fn not_released_by_nobody(probe: &Probe) -> Verdict {
 
 async fn ids_are_new(probe: &Probe) -> Verdict {
     let wish = probe.corridor_wish()?;
-    let first = Corrd::allocate(&probe.corrd, &wish.key(), &wish).await?;
-    Corrd::release(&probe.corrd, &first.corridor_id, &wish.owner).await?;
-    let second = Corrd::allocate(&probe.corrd, &wish.key(), &wish).await?;
+    let first = probe.corrd.as_corrd().allocate(&wish.key(), &wish).await?;
+    probe.corrd.as_corrd().release(&first.corridor_id, &wish.owner).await?;
+    let second = probe.corrd.as_corrd().allocate(&wish.key(), &wish).await?;
     ensure(first.corridor_id != second.corridor_id, || format!("{} again", first.corridor_id))
 }
 
@@ -229,7 +229,7 @@ async fn not_changed_by_others(probe: &Probe) -> Verdict {
 async fn lease_renewed(probe: &Probe) -> Verdict {
     let corridor = probe.corridor().await?;
     tokio::time::sleep(Duration::from_millis(20)).await;
-    let lease = Corrd::renew_lease(&probe.corrd, &corridor.corridor_id, &corridor.owner).await?;
+    let lease = probe.corrd.as_corrd().renew_lease(&corridor.corridor_id, &corridor.owner).await?;
     ensure(lease.lease_expires_at > corridor.lease_expires_at, || format!("{lease:?}"))
 }
 
@@ -250,13 +250,13 @@ async fn lease_lost(probe: &Probe) -> Verdict {
         return Err(Flaw::Skipped(format!("a lease of {ttl} s is not waited for")));
     }
     tokio::time::sleep(Duration::from_secs(ttl) + Duration::from_millis(300)).await;
-    let seen = Corrd::get(&probe.corrd, &corridor.corridor_id).await?;
+    let seen = probe.corrd.as_corrd().get(&corridor.corridor_id).await?;
     ensure(seen.is_none(), || "it is still there".to_owned())
 }
 
 async fn sampled(probe: &Probe) -> Verdict {
     let corridor = probe.corridor().await?;
-    let sample = Corrd::telemetry(&probe.corrd, &corridor.corridor_id).await?;
+    let sample = probe.corrd.as_corrd().telemetry(&corridor.corridor_id).await?;
     let sample = sample.ok_or_else(|| Flaw::Broken("there is no sample".to_owned()))?;
     let lambdas: Vec<u32> = sample.lambdas.iter().map(|it| it.lambda_nm).collect();
     ensure(lambdas == corridor.path.lambda_nm, || format!("wavelengths {lambdas:?}"))?;

@@ -5,8 +5,7 @@ use serde_json::json;
 
 use super::probe::{Probe, ensure};
 use super::{Check, Verdict, check};
-use crate::corrd::Corrd;
-use crate::memqosd::{Memqosd, Persistence};
+use crate::memqosd::Persistence;
 use crate::telemetry::Released;
 
 pub(super) fn checks() -> Vec<Check> {
@@ -33,9 +32,9 @@ async fn lost_reply(probe: &Probe) -> Verdict {
     order(probe, "lost_reply", "POST /v1/corridors").await?;
     let answer = probe.post_corridor(&wish).await;
     ensure(answer.is_err(), || format!("the reply came: {answer:?}"))?;
-    let list = Corrd::list(&probe.corrd, &wish.owner.to_string()).await?;
+    let list = probe.corrd.as_corrd().list(&wish.owner.to_string()).await?;
     ensure(list.len() == 1, || format!("{list:?}"))?;
-    let again = Corrd::allocate(&probe.corrd, &wish.key(), &wish).await?;
+    let again = probe.corrd.as_corrd().allocate(&wish.key(), &wish).await?;
     ensure(again.corridor_id == list[0].corridor_id, || format!("{again:?}"))
 }
 
@@ -43,25 +42,25 @@ async fn lost_release(probe: &Probe) -> Verdict {
     let corridor = probe.corridor().await?;
     order(probe, "lost_reply", "DELETE /v1/corridors/{id}").await?;
     // The client repeats what may be repeated by itself.
-    let done = Corrd::release(&probe.corrd, &corridor.corridor_id, &corridor.owner).await?;
+    let done = probe.corrd.as_corrd().release(&corridor.corridor_id, &corridor.owner).await?;
     ensure(done == Released::Gone, || format!("{done:?}"))
 }
 
 async fn http_5xx(probe: &Probe) -> Verdict {
     let wish = probe.corridor_wish()?;
     order(probe, "http_5xx", "POST /v1/corridors").await?;
-    Corrd::allocate(&probe.corrd, &wish.key(), &wish).await?;
-    let list = Corrd::list(&probe.corrd, &wish.owner.to_string()).await?;
+    probe.corrd.as_corrd().allocate(&wish.key(), &wish).await?;
+    let list = probe.corrd.as_corrd().list(&wish.owner.to_string()).await?;
     ensure(list.len() == 1, || format!("{list:?}"))
 }
 
 async fn garbage(probe: &Probe) -> Verdict {
     let wish = probe.corridor_wish()?;
     order(probe, "garbage", "POST /v1/corridors").await?;
-    let answer = Corrd::allocate(&probe.corrd, &wish.key(), &wish).await;
+    let answer = probe.corrd.as_corrd().allocate(&wish.key(), &wish).await;
     let label = answer.as_ref().err().map(crate::DaemonError::label);
     ensure(label == Some("decode"), || format!("{answer:?}"))?;
-    let list = Corrd::list(&probe.corrd, &wish.owner.to_string()).await?;
+    let list = probe.corrd.as_corrd().list(&wish.owner.to_string()).await?;
     ensure(list.len() == 1, || format!("{list:?}"))
 }
 
@@ -80,9 +79,9 @@ async fn restart(probe: &Probe, keep_state: bool) -> Verdict {
 async fn restart_with_state(probe: &Probe) -> Verdict {
     let (corridor, bundle) = (probe.corridor().await?, probe.bundle().await?);
     restart(probe, true).await?;
-    let seen = Corrd::get(&probe.corrd, &corridor.corridor_id).await?;
+    let seen = probe.corrd.as_corrd().get(&corridor.corridor_id).await?;
     ensure(seen.as_ref().is_some_and(|it| it.path == corridor.path), || format!("{seen:?}"))?;
-    let seen = Memqosd::get(&probe.memqosd, &bundle.ffm_handle).await?;
+    let seen = probe.memqosd.as_memqosd().get(&bundle.ffm_handle).await?;
     ensure(seen.is_some_and(|it| it.memory == bundle.memory), || "the bundle is lost".to_owned())?;
     let next = probe.corridor().await?;
     ensure(next.corridor_id != corridor.corridor_id, || "an id was given again".to_owned())
@@ -92,12 +91,12 @@ async fn restart_without_state(probe: &Probe) -> Verdict {
     let (corridor, bundle) = (probe.corridor().await?, probe.bundle().await?);
     let mut wish = probe.bundle_wish()?;
     wish.memory.persistence = Persistence::Durable;
-    let durable = Memqosd::allocate(&probe.memqosd, &wish.key(), &wish).await?;
+    let durable = probe.memqosd.as_memqosd().allocate(&wish.key(), &wish).await?;
     restart(probe, false).await?;
-    let lost = Corrd::get(&probe.corrd, &corridor.corridor_id).await?.is_none()
-        && Memqosd::get(&probe.memqosd, &bundle.ffm_handle).await?.is_none();
+    let lost = probe.corrd.as_corrd().get(&corridor.corridor_id).await?.is_none()
+        && probe.memqosd.as_memqosd().get(&bundle.ffm_handle).await?.is_none();
     ensure(lost, || "what should be lost is still there".to_owned())?;
-    let seen = Memqosd::get(&probe.memqosd, &durable.ffm_handle).await?;
+    let seen = probe.memqosd.as_memqosd().get(&durable.ffm_handle).await?;
     ensure(seen.is_some_and(|it| it.owner == wish.owner), || "durable data is lost".to_owned())?;
     let new = probe.bundle().await?;
     ensure(new.ffm_handle != durable.ffm_handle, || "a handle is used twice".to_owned())
@@ -111,18 +110,18 @@ async fn reused_id(probe: &Probe) -> Verdict {
     ensure(before.corridor_id == after.corridor_id, || {
         format!("{} was to be given again, got {}", before.corridor_id, after.corridor_id)
     })?;
-    let done = Corrd::release(&probe.corrd, &before.corridor_id, &before.owner).await?;
+    let done = probe.corrd.as_corrd().release(&before.corridor_id, &before.owner).await?;
     ensure(done == Released::NotOurs, || format!("{done:?}"))?;
-    let seen = Corrd::get(&probe.corrd, &after.corridor_id).await?;
+    let seen = probe.corrd.as_corrd().get(&after.corridor_id).await?;
     ensure(seen.is_some(), || "another's corridor was released".to_owned())
 }
 
 async fn restart_feed(probe: &Probe) -> Verdict {
     let corridor = probe.corridor().await?;
     let nothing = std::time::Duration::ZERO;
-    let before = Corrd::telemetry_since(&probe.corrd, None, nothing).await?.revision;
+    let before = probe.corrd.as_corrd().telemetry_since(None, nothing).await?.revision;
     restart(probe, true).await?;
-    let page = Corrd::telemetry_since(&probe.corrd, Some(&before), nothing).await?;
+    let page = probe.corrd.as_corrd().telemetry_since(Some(&before), nothing).await?;
     let found = page.corridors.iter().any(|it| it.corridor_id == corridor.corridor_id);
     ensure(page.full && found, || format!("{page:?}"))
 }

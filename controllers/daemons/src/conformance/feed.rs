@@ -7,8 +7,6 @@ use serde_json::json;
 
 use super::probe::{Flaw, Probe, ensure};
 use super::{Check, Verdict, check};
-use crate::corrd::Corrd;
-use crate::memqosd::Memqosd;
 use crate::telemetry::{Revision, TelemetryPage};
 
 /// "At once", on a machine that does other things too.
@@ -39,7 +37,7 @@ async fn page(
     since: Option<&Revision>,
     wait: Duration,
 ) -> Result<TelemetryPage, Flaw> {
-    Ok(Corrd::telemetry_since(&probe.corrd, since, wait).await?)
+    Ok(probe.corrd.as_corrd().telemetry_since(since, wait).await?)
 }
 
 /// A revision after which nothing is new yet.
@@ -159,13 +157,13 @@ async fn below_floor(probe: &Probe) -> Verdict {
 
 async fn bundle_below_floor(probe: &Probe) -> Verdict {
     let bundle = probe.bundle().await?;
-    let memqosd = &probe.memqosd;
-    let mut since = Memqosd::telemetry_since(memqosd, None, Duration::ZERO).await?.revision;
+    let memqosd = probe.memqosd.as_memqosd();
+    let mut since = memqosd.telemetry_since(None, Duration::ZERO).await?.revision;
     let target = format!("/admin/ffm/{}", bundle.ffm_handle);
     probe.admin(Method::PUT, &target, json!({ "achieved_GBs": 4 })).await?;
     let start = Instant::now();
     while start.elapsed() < AT_ONCE {
-        let next = Memqosd::telemetry_since(memqosd, Some(&since), WAIT).await?;
+        let next = memqosd.telemetry_since(Some(&since), WAIT).await?;
         let mut ours = next.bundles.iter().filter(|it| it.ffm_handle == bundle.ffm_handle);
         if ours.any(|it| it.is_below_floor() && it.qos_violations == 1) {
             return Ok(());
@@ -195,7 +193,7 @@ async fn no_crossing(probe: &Probe) -> Verdict {
 async fn gone(probe: &Probe) -> Verdict {
     let corridor = probe.corridor().await?;
     let revision = at_rest(probe).await?;
-    Corrd::release(&probe.corrd, &corridor.corridor_id, &corridor.owner).await?;
+    probe.corrd.as_corrd().release(&corridor.corridor_id, &corridor.owner).await?;
     let seen = wait_for(probe, revision, |page| page.gone.contains(&corridor.corridor_id));
     seen.await.map(drop)
 }

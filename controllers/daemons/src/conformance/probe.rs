@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::{RunError, Target};
 use crate::attestd::{Attestd, Device, DeviceKind, Verified, VerifyRequest, fresh_nonce};
 use crate::client::{Call, Endpoint, Patience};
-use crate::corrd::{Corrd, Corridor, CorridorRequest, PathSpec};
+use crate::corrd::{Corridor, CorridorRequest, PathSpec};
 use crate::error::DaemonError;
 use crate::identity::{IDEMPOTENCY_HEADER, OWNER_HEADER, Owner};
-use crate::memqosd::{Bundle, BundleRequest, BundleSpec, LatencyClass, Memqosd};
+use crate::memqosd::{Bundle, BundleRequest, BundleSpec, LatencyClass};
 use crate::ticket::TrustedKeys;
 
 /// Fast machines answer in milliseconds; slow ones must not look broken.
@@ -130,12 +130,12 @@ impl Probe {
 
     pub(super) async fn corridor(&self) -> Result<Corridor, Flaw> {
         let wish = self.corridor_wish()?;
-        Ok(Corrd::allocate(&self.corrd, &wish.key(), &wish).await?)
+        Ok(self.corrd.as_corrd().allocate(&wish.key(), &wish).await?)
     }
 
     pub(super) async fn bundle(&self) -> Result<Bundle, Flaw> {
         let wish = self.bundle_wish()?;
-        Ok(Memqosd::allocate(&self.memqosd, &wish.key(), &wish).await?)
+        Ok(self.memqosd.as_memqosd().allocate(&wish.key(), &wish).await?)
     }
 
     /// `POST /v1/corridors` as it comes back.
@@ -234,11 +234,11 @@ impl Probe {
             let call = Call::new("forget faults", Method::DELETE, "/admin/faults".to_owned());
             let _ = self.corrd.probe(&call).await;
         }
-        for corridor in Corrd::list(&self.corrd, &prefix).await.unwrap_or_default() {
-            let _ = Corrd::release(&self.corrd, &corridor.corridor_id, &corridor.owner).await;
+        for corridor in self.corrd.as_corrd().list(&prefix).await.unwrap_or_default() {
+            let _ = self.corrd.as_corrd().release(&corridor.corridor_id, &corridor.owner).await;
         }
-        for bundle in Memqosd::list(&self.memqosd, &prefix).await.unwrap_or_default() {
-            let _ = Memqosd::release(&self.memqosd, &bundle.ffm_handle, &bundle.owner).await;
+        for bundle in self.memqosd.as_memqosd().list(&prefix).await.unwrap_or_default() {
+            let _ = self.memqosd.as_memqosd().release(&bundle.ffm_handle, &bundle.owner).await;
         }
     }
 }

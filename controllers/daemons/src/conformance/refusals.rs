@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::probe::{Flaw, Probe, ensure};
 use super::{Check, Verdict, check};
-use crate::corrd::{Corrd, CorridorMode, CorridorRequest, PathSpec};
+use crate::corrd::{CorridorMode, CorridorRequest, PathSpec};
 
 /// A pool that is not exhausted by this many of the largest wishes is not waited for.
 const POOL_TRIES_MAX: usize = 64;
@@ -42,7 +42,7 @@ async fn refused(
     let mut wish = probe.corridor_wish()?;
     change(&mut wish.path);
     probe.post_corridor(&wish).await?.expect_refusal(status, reason)?;
-    let left = Corrd::list(&probe.corrd, &wish.owner.to_string()).await?;
+    let left = probe.corrd.as_corrd().list(&wish.owner.to_string()).await?;
     ensure(left.is_empty(), || format!("refused, but allocated: {left:?}"))
 }
 
@@ -166,8 +166,8 @@ async fn pool(probe: &Probe) -> Verdict {
         let known = ["pool_lanes", "pool_gbps"].contains(&reason.as_str());
         ensure(raw.status == 507 && known, || format!("{raw:?}"))?;
         let last = last.ok_or_else(|| Flaw::Skipped("the pool is smaller than a wish".into()))?;
-        for corridor in Corrd::list(&probe.corrd, &last.owner.to_string()).await? {
-            Corrd::release(&probe.corrd, &corridor.corridor_id, &corridor.owner).await?;
+        for corridor in probe.corrd.as_corrd().list(&last.owner.to_string()).await? {
+            probe.corrd.as_corrd().release(&corridor.corridor_id, &corridor.owner).await?;
         }
         return probe.post_corridor(&wish).await?.expect(201).map(drop);
     }
@@ -181,7 +181,7 @@ async fn change_beyond_lanes(probe: &Probe) -> Verdict {
     let patch = http::Method::PATCH;
     let raw = probe.owned(&probe.corrd, patch, &target, owner, Some(&body)).await?;
     raw.expect_refusal(422, "lanes")?;
-    let seen = Corrd::get(&probe.corrd, &corridor.corridor_id).await?;
+    let seen = probe.corrd.as_corrd().get(&corridor.corridor_id).await?;
     ensure(seen.is_some_and(|it| it.path.min_gbps == 100), || "it was changed".to_owned())
 }
 

@@ -1,12 +1,10 @@
 use crds::PodUse;
-use daemons::Owner;
-use daemons::corrd::Lease;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
 use super::*;
-use crate::attestation::Trust;
 use crate::lifecycle::Use;
+use crate::lifecycle::test_objects::{Held, actual};
 
 fn condition_of(type_: &str, status: &str, reason: &str, generation: i64) -> Condition {
     Condition {
@@ -30,38 +28,6 @@ fn observed() -> Observed {
     let used = Use { count: Some(1), pods: &[pod] };
     let metadata = ObjectMeta::default();
     Observed::new(&metadata, "finalizer", Some(Phase::Ready), Some("h-1".into()), used, &ready)
-}
-
-#[derive(Clone, Debug)]
-struct Held {
-    id: &'static str,
-    owner: Owner,
-}
-
-impl Allocation for Held {
-    fn id(&self) -> &str {
-        self.id
-    }
-
-    fn owner(&self) -> &Owner {
-        &self.owner
-    }
-
-    fn device(&self) -> Option<&str> {
-        None
-    }
-
-    fn lease(&self) -> (u64, Timestamp) {
-        (300, Timestamp::UNIX_EPOCH)
-    }
-
-    fn set_lease(&mut self, _: Lease) {}
-}
-
-fn actual(allocations: Option<&[&'static str]>, matching: Option<usize>) -> Actual<Held> {
-    let held = |id: &&'static str| Held { id, owner: Owner::new("c", "u").unwrap() };
-    let allocations = allocations.map(|all| all.iter().map(held).collect());
-    Actual { has_backend: true, allocations, matching, trust: Trust::NotRequired }
 }
 
 #[test]
@@ -95,12 +61,16 @@ fn a_release_is_reported_as_forced_only_if_pods_use_what_is_released_by_annotati
 fn an_allocation_is_lost_when_its_daemon_lists_neither_it_nor_one_in_its_place() {
     let emitted = |actual: &Actual<Held>| lost(&observed(), actual, "corrd").map(|it| it.message);
     let words = "corrd has lost h-1; it is allocated anew";
-    assert_eq!(emitted(&actual(Some(&[]), None)).as_deref(), Some(words));
-    assert_eq!(emitted(&actual(Some(&["h-2"]), None)).as_deref(), Some(words), "of another wish");
-    assert_eq!(emitted(&actual(Some(&["h-1"]), None)), None, "it serves until there is another");
-    assert_eq!(emitted(&actual(Some(&["h-2"]), Some(0))), None, "it has moved");
-    assert_eq!(emitted(&actual(None, None)), None, "a daemon that is silent has lost nothing");
-    let none = actual(Some(&[]), None);
+    assert_eq!(emitted(&actual(&[], None)).as_deref(), Some(words));
+    assert_eq!(emitted(&actual(&["h-2"], None)).as_deref(), Some(words), "of another wish");
+    assert_eq!(emitted(&actual(&["h-1"], None)), None, "it serves until there is another");
+    assert_eq!(emitted(&actual(&["h-2"], Some(0))), None, "it has moved");
+    assert_eq!(
+        emitted(&Actual { allocations: None, ..actual(&[], None) }),
+        None,
+        "a daemon that is silent has lost nothing"
+    );
+    let none = actual(&[], None);
     let deleting = Observed { is_deleting: true, ..observed() };
     assert_eq!(lost(&deleting, &none, "corrd"), None, "it is being released");
     let new = Observed { handle: None, ..observed() };

@@ -1,44 +1,6 @@
 use super::*;
+use crate::lifecycle::test_objects::{self, Held, actual, at, held};
 use crds::Phase;
-use daemons::Owner;
-use daemons::corrd::Lease;
-
-#[derive(Clone, Debug)]
-struct Held {
-    id: &'static str,
-    owner: Owner,
-    expires_at: Timestamp,
-}
-
-impl Allocation for Held {
-    fn id(&self) -> &str {
-        self.id
-    }
-
-    fn owner(&self) -> &Owner {
-        &self.owner
-    }
-
-    fn device(&self) -> Option<&str> {
-        None
-    }
-
-    fn lease(&self) -> (u64, Timestamp) {
-        (300, self.expires_at)
-    }
-
-    fn set_lease(&mut self, lease: Lease) {
-        self.expires_at = lease.lease_expires_at;
-    }
-}
-
-fn at(second: i64) -> Timestamp {
-    Timestamp::from_second(second).unwrap()
-}
-
-fn held(id: &'static str) -> Held {
-    Held { id, owner: Owner::new("c", "u").unwrap(), expires_at: at(10_000) }
-}
 
 fn intent() -> Intent {
     Intent { key: "u:1".into(), device_id: None }
@@ -46,32 +8,7 @@ fn intent() -> Intent {
 
 /// A finalized object with its intent written and nothing else.
 fn observed() -> Observed {
-    Observed {
-        uid: "u".into(),
-        namespace: "n".into(),
-        name: "o".into(),
-        generation: 1,
-        is_deleting: false,
-        has_finalizer: true,
-        intent: Some(intent()),
-        ticket: None,
-        is_in_use: false,
-        users: crate::lifecycle::observed::Users::default(),
-        is_drained: false,
-        is_forced: false,
-        handle: None,
-        phase: None,
-        conditions: Vec::new(),
-    }
-}
-
-fn actual(allocations: &[&'static str], matching: Option<usize>) -> Actual<Held> {
-    Actual {
-        has_backend: true,
-        allocations: Some(allocations.iter().map(|id| held(id)).collect()),
-        matching,
-        trust: Trust::NotRequired,
-    }
+    Observed { intent: Some(intent()), ..test_objects::observed() }
 }
 
 fn desired() -> Desired<u8> {

@@ -1,26 +1,11 @@
 use super::super::drift::{Drift, conditions_drift};
+use super::super::test_objects;
 use super::StatusInput as Input;
 use super::*;
 use daemons::ticket::TicketFault;
 
 fn observed() -> Observed {
-    Observed {
-        uid: "u".into(),
-        namespace: "n".into(),
-        name: "o".into(),
-        generation: 3,
-        is_deleting: false,
-        has_finalizer: true,
-        intent: None,
-        ticket: None,
-        is_in_use: false,
-        users: crate::lifecycle::observed::Users::default(),
-        is_drained: false,
-        is_forced: false,
-        handle: None,
-        phase: None,
-        conditions: Vec::new(),
-    }
+    Observed { generation: 3, ..test_objects::observed() }
 }
 
 /// Allocated, trusted and well.
