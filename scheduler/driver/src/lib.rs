@@ -5,6 +5,7 @@
 //! plain state machines: [`binding`], [`duty`], [`election`], [`pulse`], [`reply_coalescing`], [`tracker`], [`slots`].
 
 mod act;
+mod actions;
 mod answers;
 mod backends;
 mod binding;

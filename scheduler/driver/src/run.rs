@@ -343,33 +343,6 @@ impl Driver {
         self.engine.handle(self.clock.now(), event);
     }
 
-    /// Begins what the engine has decided. Every action begins here, and its outcome comes back as an input.
-    fn act(&mut self, action: Action, deciding: Duration) {
-        match action {
-            Action::Bind(bind) => self.send_bind(bind, deciding),
-            Action::Evict(eviction) if self.is_eviction_put_off(&eviction) => {
-                self.handle(Event::EvictionPutOff { victim: eviction.uid });
-            }
-            Action::Evict(eviction) => self.evict(eviction),
-        }
-    }
-
-    fn send_bind(&mut self, bind: engine::Bind, deciding: Duration) {
-        self.slots.begin_bind(&bind, self.clock.now());
-        self.watched.guard.pods.binds(&bind);
-        let (client, sender) = (self.client.clone(), self.sender.clone());
-        let metrics = self.metrics.clone();
-        let leader = self.term_name();
-        tokio::spawn(async move {
-            let began = Instant::now();
-            let report = act::bind(client, bind, leader, &sender).await;
-            let took = Took { deciding, binding: began.elapsed() };
-            metrics.bind_seconds.observe(took.binding.as_secs_f64());
-            metrics.binds.with_label_values(&[report.outcome.label()]).inc();
-            let _ = sender.send(Input::BindEnded { report: Box::new(report), took }).await;
-        });
-    }
-
     /// Writes alarms, evictions, notices and reports, behind the Bindings.
     fn report(&mut self) {
         while self.may_act() && self.slots.can_write() {

@@ -1,15 +1,14 @@
-//! Writes behind the Bindings: conditions, Events, statuses, evictions. Each call runs by itself, and its outcome comes
-//! back as an input.
+//! Reports: conditions, Events, statuses. Each call runs by itself, and its outcome comes back as an input.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Eviction, ObjectUsed, Report, Unschedulable};
+use engine::{ObjectUsed, Report, Unschedulable};
 use own_writes::Usage;
 use tokio::time::sleep;
 use tracing::{info, warn};
 
-use crate::act::{self, EventBody, EvictOutcome, EvictReport};
+use crate::act::{self, EventBody};
 use crate::clock::wall_clock;
 use crate::metrics::Metrics;
 use crate::run::{Driver, Input};
@@ -30,15 +29,6 @@ impl Driver {
         };
         if is_put_off {
             self.metrics.writes.with_label_values(&[kind, "put_off"]).inc();
-        }
-        is_put_off
-    }
-
-    /// The same of an eviction. It is put off for other evictions alone: a Pod waits for it.
-    pub(crate) fn is_eviction_put_off(&self, eviction: &Eviction) -> bool {
-        let is_put_off = self.slots.are_evictions_overdue(&eviction.victim.namespace);
-        if is_put_off {
-            self.metrics.writes.with_label_values(&["eviction", "put_off"]).inc();
         }
         is_put_off
     }
@@ -112,29 +102,6 @@ impl Driver {
         });
     }
 
-    /// The outcome first, the Event about it behind.
-    pub(crate) fn evict(&mut self, eviction: Eviction) {
-        let id = self.slots.begin_eviction(&eviction.victim.namespace, self.clock.now());
-        info!(
-            victim = %eviction.victim, node = %eviction.node, preemptor = %eviction.preemptor,
-            step = ?eviction.step, "preempting"
-        );
-        let (client, sender) = (self.client.clone(), self.sender.clone());
-        let metrics = self.metrics.clone();
-        tokio::spawn(async move {
-            let outcome = act::evict(&client, &eviction).await;
-            count_write(&metrics, "eviction", outcome != EvictOutcome::Failed);
-            let report = EvictReport::new(&eviction, outcome);
-            let _ = sender.send(Input::EvictionEnded(report)).await;
-            if outcome == EvictOutcome::Deleted {
-                let event = act::preempted(&eviction);
-                let written = act::write_event(&client, &event).await;
-                count_write(&metrics, "event", written.is_ok());
-            }
-            let _ = sender.send(Input::WriteEnded(id)).await;
-        });
-    }
-
     pub(crate) fn write_unschedulable(&mut self, report: Unschedulable) {
         let id = self.slots.begin_write(&report.pod.namespace, self.clock.now());
         info!(pod = %report.pod, why = %report.message, "held");
@@ -156,7 +123,7 @@ impl Driver {
     }
 }
 
-fn count_write(metrics: &Metrics, kind: &str, ok: bool) {
+pub(crate) fn count_write(metrics: &Metrics, kind: &str, ok: bool) {
     let result = if ok { "ok" } else { "failed" };
     metrics.writes.with_label_values(&[kind, result]).inc();
 }

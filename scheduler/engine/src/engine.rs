@@ -105,7 +105,7 @@ pub(crate) struct Queues {
 }
 
 /// What is to be done and reported behind the Bindings.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outbox {
     pub evictions: Evictions,
     pub reports: Reports,

@@ -54,7 +54,6 @@ impl Engine {
             sweep_at,
             sweep_after: _,
         } = queues;
-        let Outbox { evictions, reports, uses } = outbox;
         let pods = pods.into_sorted();
         for record in &pods {
             cluster.remove_pod(&record.pod.uid);
@@ -74,7 +73,7 @@ impl Engine {
                 pods_seen,
             },
             queues: Queues { throttle: throttle.without_pods(), sweep_at, ..Queues::default() },
-            outbox: Outbox { evictions, reports: reports.only_scheduled(), uses },
+            outbox: Outbox { reports: outbox.reports.only_scheduled(), ..outbox },
             rng,
             stats: stats.after_failure(),
             queue_metrics,

@@ -18,15 +18,12 @@ use crate::foreign_nominations::ForeignNominations;
 use crate::objects::Objects;
 use crate::observe::WatchedKind;
 use crate::placing::Placing;
-use crate::preempt::Evictions;
 use crate::queue::{NamespaceThrottle, ParkKey, Parked};
 use crate::queue_metrics::QueueMetrics;
 use crate::record::{Record, Stage};
 use crate::records::Records;
-use crate::reports::Reports;
 use crate::rng::Rng;
 use crate::stats::Stats;
-use crate::uses::Uses;
 
 /// What the engine knows, has reserved and has nominated. What can be counted or sorted again from it is left out: sums,
 /// indexes, positions in queues.
@@ -56,13 +53,11 @@ pub struct Snapshot {
     excluded: ExcludedNodes,
     device_classes: DeviceClasses,
     throttle: NamespaceThrottle,
-    evictions: Evictions,
     foreign: ForeignNominations,
     sweep_at: Instant,
     #[serde(default)]
     sweep_after: Option<ParkKey>,
-    reports: Reports,
-    uses: Uses,
+    outbox: Outbox,
     #[serde(with = "crate::written::pairs")]
     kept: BTreeMap<ObjectRef, u64>,
     room_changes: u64,
@@ -120,7 +115,6 @@ impl Engine {
             sweep_at,
             sweep_after,
         } = queues;
-        let Outbox { evictions, reports, uses } = outbox;
         Snapshot {
             config: config.clone(),
             now: *now,
@@ -138,12 +132,10 @@ impl Engine {
             excluded: excluded.clone(),
             device_classes: device_classes.clone(),
             throttle: throttle.clone(),
-            evictions: evictions.clone(),
             foreign: foreign.clone(),
             sweep_at: *sweep_at,
             sweep_after: sweep_after.clone(),
-            reports: reports.clone(),
-            uses: uses.clone(),
+            outbox: outbox.clone(),
             kept: kept.clone(),
             room_changes: *room_changes,
             unsynced: unsynced.clone(),
@@ -194,12 +186,10 @@ impl Engine {
             excluded,
             device_classes,
             throttle,
-            evictions,
             foreign,
             sweep_at,
             sweep_after,
-            reports,
-            uses,
+            outbox,
             kept,
             room_changes,
             unsynced,
@@ -222,7 +212,7 @@ impl Engine {
         };
         let queues =
             Queues { throttle, kept, room_changes, sweep_at, sweep_after, ..Queues::default() };
-        let outbox = Outbox { evictions, reports: reports.with_members(), uses };
+        let outbox = Outbox { reports: outbox.reports.with_members(), ..outbox };
         let mut engine = Self { now, observed, queues, outbox, rng, trying, ..Self::new(config) };
         engine.restore_pods(pods, shown_otherwise);
         engine.placing = Placing::of(&engine.observed.cluster, seats, engine.config.cache);

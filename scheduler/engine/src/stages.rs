@@ -40,10 +40,8 @@ impl Engine {
                 }
             }
             Stage::InQueue(object) | Stage::Blocked(object) => {
-                let amount = amount(&object);
-                self.observed
-                    .objects
-                    .with_queue(&object, |queue| queue.leave(&spec.namespace, order, amount));
+                let (objects, amount) = (&mut self.observed.objects, amount(&object));
+                objects.with_queue(&object, |queue| queue.leave(&spec.namespace, order, amount));
             }
             Stage::Gated
             | Stage::Finished
@@ -58,9 +56,9 @@ impl Engine {
             Stage::Throttled => self.queues.throttle.wait(&spec.namespace, order, uid),
             Stage::Parked => self.park(uid),
             Stage::InQueue(object) => {
-                let (amount, uid) = (amount(&object), uid.clone());
-                self.observed
-                    .objects
+                let (objects, amount) = (&mut self.observed.objects, amount(&object));
+                let uid = uid.clone();
+                objects
                     .with_queue(&object, |queue| queue.join(&spec.namespace, order, amount, uid));
             }
             Stage::Blocked(object) => {
@@ -70,9 +68,8 @@ impl Engine {
                     Some(WakeOn::DomainChange { .. }) => UnblockOn::DomainChange,
                     _ => UnblockOn::SpecChangeOrReady,
                 };
-                self.observed
-                    .objects
-                    .with_queue(&object, |queue| queue.block(order, uid.clone(), wake));
+                let objects = &mut self.observed.objects;
+                objects.with_queue(&object, |queue| queue.block(order, uid.clone(), wake));
             }
             Stage::Gated
             | Stage::Finished

@@ -394,8 +394,7 @@ fn the_histories_do_wake_pods() {
     use proptest::strategy::ValueTree as _;
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let histories = prop::collection::vec(step(), 60..120);
-    let wakings: usize = (0..40)
-        .map(|_| History::run(&histories.new_tree(&mut runner).unwrap().current(), Classes::Own))
-        .sum();
+    let mut history = || histories.new_tree(&mut runner).unwrap().current();
+    let wakings: usize = (0..40).map(|_| History::run(&history(), Classes::Own)).sum();
     assert!(wakings > 100, "{wakings} wake-ups in 40 histories prove little");
 }

@@ -1,0 +1,73 @@
+//! Actions: what changes the cluster. All of them begin here; each call runs by itself, and its outcome comes back as an
+//! input.
+
+use std::time::{Duration, Instant};
+
+use engine::{Action, Bind, Event, Eviction};
+use tracing::info;
+
+use crate::act::{self, EvictOutcome, EvictReport};
+use crate::metrics::Took;
+use crate::run::{Driver, Input};
+use crate::write::count_write;
+
+impl Driver {
+    /// Begins what the engine has decided. Every action begins here, and its outcome comes back as an input.
+    pub(crate) fn act(&mut self, action: Action, deciding: Duration) {
+        match action {
+            Action::Bind(bind) => self.send_bind(bind, deciding),
+            Action::Evict(eviction) if self.is_eviction_put_off(&eviction) => {
+                self.handle(Event::EvictionPutOff { victim: eviction.uid });
+            }
+            Action::Evict(eviction) => self.evict(eviction),
+        }
+    }
+
+    fn send_bind(&mut self, bind: Bind, deciding: Duration) {
+        self.slots.begin_bind(&bind, self.clock.now());
+        self.watched.guard.pods.binds(&bind);
+        let (client, sender) = (self.client.clone(), self.sender.clone());
+        let metrics = self.metrics.clone();
+        let leader = self.term_name();
+        tokio::spawn(async move {
+            let began = Instant::now();
+            let report = act::bind(client, bind, leader, &sender).await;
+            let took = Took { deciding, binding: began.elapsed() };
+            metrics.bind_seconds.observe(took.binding.as_secs_f64());
+            metrics.binds.with_label_values(&[report.outcome.label()]).inc();
+            let _ = sender.send(Input::BindEnded { report: Box::new(report), took }).await;
+        });
+    }
+
+    /// Whether evictions in the victim's namespace are overdue, so that one more would only wait, too.
+    fn is_eviction_put_off(&self, eviction: &Eviction) -> bool {
+        let is_put_off = self.slots.are_evictions_overdue(&eviction.victim.namespace);
+        if is_put_off {
+            self.metrics.writes.with_label_values(&["eviction", "put_off"]).inc();
+        }
+        is_put_off
+    }
+
+    /// The outcome first, the Event about it behind.
+    fn evict(&mut self, eviction: Eviction) {
+        let id = self.slots.begin_eviction(&eviction.victim.namespace, self.clock.now());
+        info!(
+            victim = %eviction.victim, node = %eviction.node, preemptor = %eviction.preemptor,
+            step = ?eviction.step, "preempting"
+        );
+        let (client, sender) = (self.client.clone(), self.sender.clone());
+        let metrics = self.metrics.clone();
+        tokio::spawn(async move {
+            let outcome = act::evict(&client, &eviction).await;
+            count_write(&metrics, "eviction", outcome != EvictOutcome::Failed);
+            let report = EvictReport::new(&eviction, outcome);
+            let _ = sender.send(Input::EvictionEnded(report)).await;
+            if outcome == EvictOutcome::Deleted {
+                let event = act::preempted(&eviction);
+                let written = act::write_event(&client, &event).await;
+                count_write(&metrics, "event", written.is_ok());
+            }
+            let _ = sender.send(Input::WriteEnded(id)).await;
+        });
+    }
+}
