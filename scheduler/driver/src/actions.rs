@@ -34,7 +34,7 @@ impl Driver {
             let report = act::bind(client, bind, leader, &sender).await;
             let took = Took { deciding, binding: began.elapsed() };
             metrics.bind_seconds.observe(took.binding.as_secs_f64());
-            metrics.binds.with_label_values(&[report.outcome.label()]).inc();
+            metrics.binds.with_label_values(&[report.label()]).inc();
             let _ = sender.send(Input::BindEnded { report: Box::new(report), took }).await;
         });
     }

@@ -6,11 +6,12 @@ use model::PodUid;
 use tracing::{info, warn};
 
 use crate::act::{BindReport, EvictReport};
-use crate::binding::{Outcome, Refused};
+
 use crate::health::KindState;
 use crate::kinds::WatchedResource;
 use crate::metrics::Took;
 use crate::run::{Driver, Input};
+use crate::settling::{Outcome, Refused};
 use crate::translate;
 use crate::watch::{Unreadable, WatchEvent};
 use crate::wire::WirePod;
@@ -45,7 +46,7 @@ impl Driver {
         self.slots.end_bind(&bind.uid);
         let (metrics, profile) = (&self.metrics.attempts, &bind.spec.profile);
         match outcome {
-            Outcome::Bound => {
+            Outcome::Done => {
                 metrics.bound(profile, took, self.watched.now, self.engine.attempts(&bind.uid));
             }
             // Another replica determines the outcome.
@@ -58,7 +59,7 @@ impl Driver {
             self.take_reply(&pod);
         }
         match outcome {
-            Outcome::Bound => self.handle(Event::BindDone(bind.uid)),
+            Outcome::Done => self.handle(Event::BindDone(bind.uid)),
             // The watch shows that it is gone.
             Outcome::Gone => {
                 self.refused(bind, BindRefusalCause::Obsolete, "the Pod is gone".to_owned());

@@ -1,25 +1,21 @@
+//! Binds a Pod to its Node.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crds::annotations::{ATTESTATION_TICKET_HASH, CORRIDOR_ID, FFM_HANDLE, GRANT, LEADER};
 use engine::Bind;
 use http::Method;
-use hyper_util::client::legacy::Error as ClientError;
 use kube::Client;
-use kube::core::Status;
 use model::ObjectKind;
 use serde::Serialize;
-use serde_json::Value;
 use tokio::sync::mpsc::Sender;
-use tokio::time::{sleep, timeout};
 use tracing::warn;
 
-use super::event::shortened;
-use super::{CALL_TIMEOUT, JSON, request, request_with};
-use crate::binding::{Binding, Next, Outcome, PostReply, ReadReply, Refused};
-use crate::election::is_not_leading;
+use super::settle::{Write, read_pod, settle, write};
+use super::{JSON, request_with};
 use crate::run::Input;
+use crate::settling::{Outcome, Patience, ReadReply, WRITES_MAX, WriteReply};
 use crate::translate::grant_text;
 use crate::wire::WirePod;
 
@@ -31,11 +27,8 @@ pub(crate) struct BindReport {
     pub read: Option<Box<WirePod>>,
 }
 
-/// The message of `config/admission/leader-fence.yaml` begins so, somewhere behind the API server's own.
-const STALE_LEADER: &str = "stale leader ";
-
-/// A webhook may answer with any length. What is kept of it stays in the engine, and fits into an Event.
-const REFUSAL_BYTES_MAX: usize = 512;
+/// Its room is given to others when it is given back, so no call of it may land later.
+const PATIENCE: Patience = Patience { writes_max: WRITES_MAX, waits_for_late: true };
 
 /// Sends the Binding until its outcome is clear; an input reports when that takes more than one
 /// call. `leader` is the replica that decided it.
@@ -47,31 +40,58 @@ pub(crate) async fn bind(
 ) -> BindReport {
     let annotations = annotations(&bind, leader.as_deref());
     let body = body(&bind, &annotations);
-    let mut binding = Binding::new();
-    let mut read = None;
-    let mut next = Next::Post { after: Duration::ZERO };
-    loop {
-        next = match next {
-            Next::Settled(outcome) => return BindReport { bind, outcome, read },
-            Next::Post { after } => {
-                if !after.is_zero() {
-                    sleep(after).await;
-                }
-                let reply = post(&client, &bind, &body).await;
-                if matches!(
-                    reply,
-                    PostReply::Unsent | PostReply::Failed { .. } | PostReply::Unclear { .. }
-                ) {
-                    let _ = inputs.send(Input::BindUnclear(bind.uid.clone())).await;
-                }
-                binding.after_post(reply)
-            }
-            Next::Read { after } => {
-                sleep(after).await;
-                let (reply, pod) = read_pod(&client, &bind, &annotations).await;
-                read = pod.map(Box::new).or(read);
-                binding.after_read(&reply)
-            }
+    let mut binding = Binding { client, bind, annotations, body, inputs, read: None };
+    let outcome = settle(&mut binding, PATIENCE).await;
+    BindReport { bind: binding.bind, outcome, read: binding.read }
+}
+
+struct Binding<'a> {
+    client: Client,
+    bind: Bind,
+    annotations: BTreeMap<&'static str, String>,
+    body: Vec<u8>,
+    inputs: &'a Sender<Input>,
+    /// The Pod as it was last read.
+    read: Option<Box<WirePod>>,
+}
+
+impl Write for Binding<'_> {
+    async fn write(&mut self) -> WriteReply {
+        let path = format!("{}/binding", pod_path(&self.bind));
+        write(&self.client, request_with(Method::POST, &path, JSON, self.body.clone())).await
+    }
+
+    async fn read(&mut self) -> ReadReply {
+        let Self { bind, annotations, .. } = self;
+        let is_as_written = |pod: &WirePod| {
+            let on_pod = pod.metadata.annotations.as_ref();
+            let has = |(key, value): (&&str, &String)| {
+                on_pod.and_then(|on_pod| on_pod.get(*key)) == Some(value)
+            };
+            pod.spec.node_name == bind.node.as_str() && annotations.iter().all(has)
+        };
+        let (reply, pod) = read_pod(&self.client, &pod_path(bind), &bind.uid, is_as_written).await;
+        self.read = pod.map(Box::new).or(self.read.take());
+        reply
+    }
+
+    async fn unclear(&mut self, message: Option<&str>) {
+        if let Some(why) = message {
+            warn!(pod = %self.bind.pod, why, "no clear answer to a Binding; asking again");
+        }
+        let _ = self.inputs.send(Input::BindUnclear(self.bind.uid.clone())).await;
+    }
+}
+
+impl BindReport {
+    /// For a metric.
+    pub fn label(&self) -> &'static str {
+        match self.outcome {
+            Outcome::Done => "bound",
+            Outcome::Refused { .. } => "refused",
+            Outcome::Fenced { .. } => "fenced",
+            Outcome::TermEnded => "term_ended",
+            Outcome::Gone => "gone",
         }
     }
 }
@@ -147,83 +167,11 @@ fn pod_path(bind: &Bind) -> String {
     format!("/api/v1/namespaces/{}/pods/{}", bind.pod.namespace, bind.pod.name)
 }
 
-async fn post(client: &Client, bind: &Bind, body: &[u8]) -> PostReply {
-    let path = format!("{}/binding", pod_path(bind));
-    let request = match request_with(Method::POST, &path, JSON, body.to_vec()) {
-        Ok(request) => request,
-        Err(error) => {
-            let refused = Refused { message: error.to_string(), is_conflict: false };
-            return PostReply::Refused(refused);
-        }
-    };
-    let reply = match timeout(CALL_TIMEOUT, client.request_text(request)).await {
-        Ok(Ok(_)) => PostReply::Bound,
-        Ok(Err(kube::Error::Api(status))) => answered(*status),
-        Ok(Err(error)) if is_not_leading(&error) => PostReply::TermEnded,
-        Ok(Err(error)) if is_unsent(&error) => PostReply::Unsent,
-        Ok(Err(error)) => PostReply::Unclear { message: error.to_string(), retry_after: None },
-        Err(_) => {
-            let message = format!("no answer within {} s", CALL_TIMEOUT.as_secs());
-            PostReply::Unclear { message, retry_after: None }
-        }
-    };
-    if let PostReply::Failed { message, .. } | PostReply::Unclear { message, .. } = &reply {
-        warn!(pod = %bind.pod, why = message, "no clear answer to a Binding; asking again");
-    }
-    reply
-}
-
-/// What the API server's own words mean. A code of a proxy before it has no reason of Kubernetes'.
-fn answered(status: Status) -> PostReply {
-    let Status { code, reason, message, details, .. } = status;
-    let is_stale = code == 422 && message.contains(STALE_LEADER);
-    let message = shortened(&message, REFUSAL_BYTES_MAX);
-    let seconds = details.map_or(0, |details| details.retry_after_seconds);
-    let retry_after = Some(Duration::from_secs(seconds.into()));
-    match code {
-        429 => PostReply::Failed { message, retry_after },
-        500 if reason == "InternalError" => PostReply::Failed { message, retry_after },
-        408 | 500.. => PostReply::Unclear { message, retry_after },
-        422 if is_stale => PostReply::Fenced { message },
-        _ => PostReply::Refused(Refused { message, is_conflict: code == 409 }),
-    }
-}
-
-/// Whether there was no connection to send a call over.
-fn is_unsent(error: &kube::Error) -> bool {
-    let kube::Error::Service(cause) = error else { return false };
-    cause.downcast_ref::<ClientError>().is_some_and(ClientError::is_connect)
-}
-
-/// A GET without resourceVersion is a quorum read.
-async fn read_pod(
-    client: &Client,
-    bind: &Bind,
-    annotations: &BTreeMap<&'static str, String>,
-) -> (ReadReply, Option<WirePod>) {
-    let Ok(request) = request(Method::GET, &pod_path(bind), JSON, &Value::Null) else {
-        return (ReadReply::Gone, None);
-    };
-    let request = request.map(|_| Vec::new());
-    match timeout(CALL_TIMEOUT, client.request::<WirePod>(request)).await {
-        Ok(Ok(pod)) if pod.metadata.uid.as_deref() != Some(bind.uid.as_str()) => {
-            (ReadReply::Gone, None)
-        }
-        Ok(Ok(pod)) => {
-            let on_pod = pod.metadata.annotations.clone().unwrap_or_default();
-            let as_decided = pod.spec.node_name == bind.node.as_str()
-                && annotations.iter().all(|(key, value)| on_pod.get(*key) == Some(value));
-            let reply = if as_decided { ReadReply::AsDecided } else { ReadReply::Otherwise };
-            (reply, Some(pod))
-        }
-        Ok(Err(kube::Error::Api(status))) if status.code == 404 => (ReadReply::Gone, None),
-        Ok(Err(_)) | Err(_) => (ReadReply::Unclear, None),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
+
     use model::{Amount, Grant, Granted, ObjectKey, PodSpec};
 
     #[test]
@@ -263,18 +211,5 @@ mod tests {
         let hashes = &body["metadata"]["annotations"]["corridoros.io/attestationTicketHash"];
         assert_eq!(hashes, "aa,bb");
         assert_eq!(body["target"]["name"], "n1");
-    }
-
-    #[test]
-    fn words_of_any_length_are_cut_and_what_they_mean_is_not() {
-        let status = |code: u16, message: String| {
-            answered(Status { code, message, ..Status::failure("", "Invalid") })
-        };
-        let long = "x".repeat(100_000);
-        let reply = status(403, long.clone());
-        let PostReply::Refused(Refused { message, .. }) = reply else { panic!("{reply:?}") };
-        assert_eq!(message.len(), REFUSAL_BYTES_MAX);
-        let reply = status(422, format!("{long}{STALE_LEADER}a/1"));
-        assert!(matches!(reply, PostReply::Fenced { .. }), "{reply:?}");
     }
 }

@@ -1,23 +1,17 @@
 //! Makes a victim go, one step at a time.
 
-use std::time::Duration;
-
 use engine::{Eviction, EvictionStep};
 use http::{Method, Request};
 use kube::Client;
 use model::PodUid;
 use serde_json::{Value, json};
-use tokio::time::{sleep, timeout};
 use tracing::warn;
 
-use super::{CALL_TIMEOUT, JSON, STRATEGIC_MERGE, request};
+use super::settle::{Write, read_pod, settle, write};
+use super::{JSON, STRATEGIC_MERGE, request};
 use crate::clock::wall_clock;
+use crate::settling::{Outcome, Patience, ReadReply, Refused, WRITES_MAX, WriteReply};
 use crate::wire::{DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER, WirePod};
-
-/// Of an announcement, or of taking it back. Then the victim stays, and the preemptor is tried again.
-const TRIES_MAX: u32 = 3;
-/// Before the second try; doubled before each further one.
-const PAUSE_FIRST: Duration = Duration::from_millis(250);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EvictOutcome {
@@ -51,126 +45,71 @@ impl EvictReport {
     }
 }
 
-/// What the API server said, to the step or to a look at the Pod.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reply {
-    /// The step is done; or the Pod, with its own UID, is there.
-    Yes,
-    /// There is no such Pod, or another one under its name.
-    NotThere,
-    /// Another UID, or a write that others overtook too often: the Pod itself tells.
-    Conflict,
-    Failed,
+/// A step that lands late does no harm: it is for this UID alone. A deletion is sent once, because what it is for may
+/// have changed: the engine is asked before each.
+fn patience(step: EvictionStep) -> Patience {
+    let writes_max = if step == EvictionStep::Delete { 1 } else { WRITES_MAX };
+    Patience { writes_max, waits_for_late: false }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
-    Try { after: Duration },
-    Look,
-    Settled(EvictOutcome),
-}
-
-/// From replies to an outcome. Doing a step twice does no harm.
-#[derive(Debug)]
-struct Evicting {
-    step: EvictionStep,
-    tries: u32,
-    pause: Duration,
-}
-
-impl Evicting {
-    fn new(step: EvictionStep) -> Self {
-        Self { step, tries: 0, pause: PAUSE_FIRST }
-    }
-
-    fn after_try(&mut self, reply: Reply) -> Next {
-        self.tries += 1;
-        match reply {
-            Reply::Yes => Next::Settled(match self.step {
-                EvictionStep::Announce => EvictOutcome::Announced,
-                EvictionStep::Delete => EvictOutcome::Deleted,
-                EvictionStep::Withdraw => EvictOutcome::Withdrawn,
-            }),
-            Reply::NotThere => Next::Settled(EvictOutcome::Gone),
-            Reply::Conflict => Next::Look,
-            Reply::Failed => self.again(),
-        }
-    }
-
-    fn after_look(&mut self, reply: Reply) -> Next {
-        match reply {
-            Reply::NotThere => Next::Settled(EvictOutcome::Gone),
-            Reply::Yes | Reply::Conflict | Reply::Failed => self.again(),
-        }
-    }
-
-    fn again(&mut self) -> Next {
-        // What it is for may have changed: the engine is asked before each deletion.
-        if self.step == EvictionStep::Delete {
-            return Next::Settled(EvictOutcome::Delayed);
-        }
-        if self.tries >= TRIES_MAX {
-            return Next::Settled(EvictOutcome::Failed);
-        }
-        let after = self.pause;
-        self.pause *= 2;
-        Next::Try { after }
-    }
-}
-
-/// Repeats the step until it is done, or was tried often enough.
+/// Does the step, or finds out that it cannot be done.
 pub(crate) async fn evict(client: &Client, eviction: &Eviction) -> EvictOutcome {
-    let mut evicting = Evicting::new(eviction.step);
-    let mut next = Next::Try { after: Duration::ZERO };
-    loop {
-        next = match next {
-            Next::Settled(outcome) => return outcome,
-            Next::Try { after } => {
-                sleep(after).await;
-                evicting.after_try(attempt(client, eviction).await)
-            }
-            Next::Look => evicting.after_look(look(client, eviction).await),
+    let step = eviction.step;
+    match settle(&mut Step { client, eviction }, patience(step)).await {
+        Outcome::Done => match step {
+            EvictionStep::Announce => EvictOutcome::Announced,
+            EvictionStep::Delete => EvictOutcome::Deleted,
+            EvictionStep::Withdraw => EvictOutcome::Withdrawn,
+        },
+        Outcome::Gone => EvictOutcome::Gone,
+        Outcome::Refused(_) | Outcome::Fenced { .. } | Outcome::TermEnded => match step {
+            EvictionStep::Delete => EvictOutcome::Delayed,
+            EvictionStep::Announce | EvictionStep::Withdraw => EvictOutcome::Failed,
+        },
+    }
+}
+
+struct Step<'a> {
+    client: &'a Client,
+    eviction: &'a Eviction,
+}
+
+impl Write for Step<'_> {
+    async fn write(&mut self) -> WriteReply {
+        let reply = write(self.client, step(self.eviction)).await;
+        if let WriteReply::Refused(Refused { message, .. }) = &reply {
+            self.warn(message);
         }
+        reply
+    }
+
+    async fn read(&mut self) -> ReadReply {
+        let Self { client, eviction } = *self;
+        let is_as_written = |pod: &WirePod| is_done(pod, eviction.step);
+        read_pod(client, &path(eviction), &eviction.uid, is_as_written).await.0
+    }
+
+    async fn unclear(&mut self, message: Option<&str>) {
+        self.warn(message.unwrap_or("no connection"));
     }
 }
 
-async fn attempt(client: &Client, eviction: &Eviction) -> Reply {
-    let outcome = match step(eviction) {
-        Ok(request) => call(client.request_text(request)).await,
-        Err(error) => Err(error),
-    };
-    outcome.map_or_else(|error| refused(eviction, &error), |_| Reply::Yes)
-}
-
-async fn look(client: &Client, eviction: &Eviction) -> Reply {
-    let request = request(Method::GET, &path(eviction), JSON, &Value::Null);
-    let outcome = match request {
-        Ok(request) => call(client.request::<WirePod>(request.map(|_| Vec::new()))).await,
-        Err(error) => Err(kube::Error::HttpError(error)),
-    };
-    match outcome {
-        Ok(pod) if pod.metadata.uid.as_deref() == Some(eviction.uid.as_str()) => Reply::Yes,
-        Ok(_) => Reply::NotThere,
-        Err(error) => refused(eviction, &error),
+impl Step<'_> {
+    fn warn(&self, why: &str) {
+        let Eviction { victim, step, .. } = self.eviction;
+        warn!(%victim, why, ?step, "a victim could not be evicted");
     }
 }
 
-fn refused(eviction: &Eviction, error: &kube::Error) -> Reply {
-    match error {
-        kube::Error::Api(status) if status.code == 404 => Reply::NotThere,
-        kube::Error::Api(status) if status.code == 409 => Reply::Conflict,
-        error => {
-            let victim = &eviction.victim;
-            warn!(%victim, %error, step = ?eviction.step, "a victim could not be evicted");
-            Reply::Failed
-        }
-    }
-}
-
-async fn call<T>(reply: impl Future<Output = Result<T, kube::Error>>) -> Result<T, kube::Error> {
-    match timeout(CALL_TIMEOUT, reply).await {
-        Ok(reply) => reply,
-        Err(elapsed) => Err(kube::Error::Service(elapsed.into())),
+/// Whether the Pod shows that the step was done.
+fn is_done(pod: &WirePod, step: EvictionStep) -> bool {
+    let condition = pod.status.condition(DISRUPTION_TARGET);
+    let announced =
+        condition.is_some_and(|it| it.status == "True" && it.reason == PREEMPTION_BY_SCHEDULER);
+    match step {
+        EvictionStep::Announce => announced,
+        EvictionStep::Withdraw => !announced,
+        EvictionStep::Delete => pod.metadata.deletion_timestamp.is_some(),
     }
 }
 
@@ -179,16 +118,15 @@ fn path(eviction: &Eviction) -> String {
     format!("/api/v1/namespaces/{}/pods/{}", victim.namespace, victim.name)
 }
 
-fn step(eviction: &Eviction) -> Result<Request<Vec<u8>>, kube::Error> {
+fn step(eviction: &Eviction) -> Result<Request<Vec<u8>>, http::Error> {
     let path = path(eviction);
-    let request = match eviction.step {
+    match eviction.step {
         EvictionStep::Announce | EvictionStep::Withdraw => {
             let path = format!("{path}/status");
             request(Method::PATCH, &path, STRATEGIC_MERGE, &announcement(eviction))
         }
         EvictionStep::Delete => request(Method::DELETE, &path, JSON, &deletion(eviction)),
-    };
-    request.map_err(kube::Error::HttpError)
+    }
 }
 
 /// The UID is a precondition: a successor under the same name is not the victim.
@@ -258,43 +196,37 @@ mod tests {
     }
 
     #[test]
-    fn a_victim_that_has_gone_counts_as_done() {
-        for step in [EvictionStep::Announce, EvictionStep::Delete] {
-            let gone = Evicting::new(step).after_try(Reply::NotThere);
-            assert_eq!(gone, Next::Settled(EvictOutcome::Gone));
-            let done = EvictReport::new(&eviction(step), EvictOutcome::Gone);
-            assert_eq!(done, EvictReport::Done { victim: "u".into(), step });
-        }
+    fn the_pod_itself_shows_whether_a_step_was_done() {
+        let pod = |status: &str, reason: &str, deleted: Value| -> WirePod {
+            let condition = json!({"type": DISRUPTION_TARGET, "status": status, "reason": reason});
+            serde_json::from_value(json!({
+                "metadata": {"name": "v", "deletionTimestamp": deleted},
+                "status": {"conditions": [condition]},
+            }))
+            .unwrap()
+        };
+        let of_another = pod("True", "EvictionByEvictionAPI", Value::Null);
+        let announced = pod("True", PREEMPTION_BY_SCHEDULER, Value::Null);
+        let withdrawn = pod("False", PREEMPTION_BY_SCHEDULER, Value::Null);
+        let deleted = pod("True", PREEMPTION_BY_SCHEDULER, json!("2026-01-01T00:00:00Z"));
+        let done =
+            |step| [&of_another, &announced, &withdrawn, &deleted].map(|pod| is_done(pod, step));
+        assert_eq!(done(EvictionStep::Announce), [false, true, false, true]);
+        assert_eq!(done(EvictionStep::Withdraw), [true, false, true, false]);
+        assert_eq!(done(EvictionStep::Delete), [false, false, false, true]);
     }
 
     #[test]
-    fn a_conflict_is_decided_by_a_look_at_the_pod() {
-        let mut evicting = Evicting::new(EvictionStep::Announce);
-        assert_eq!(evicting.after_try(Reply::Conflict), Next::Look);
-        assert_eq!(evicting.after_look(Reply::Yes), Next::Try { after: PAUSE_FIRST });
-        assert_eq!(evicting.after_try(Reply::Conflict), Next::Look);
-        let another = evicting.after_look(Reply::NotThere);
-        assert_eq!(another, Next::Settled(EvictOutcome::Gone));
-    }
-
-    #[test]
-    fn a_deletion_that_fails_is_not_repeated_without_being_asked_for() {
-        let delayed = Next::Settled(EvictOutcome::Delayed);
-        assert_eq!(Evicting::new(EvictionStep::Delete).after_try(Reply::Failed), delayed);
-        assert_eq!(Evicting::new(EvictionStep::Delete).after_look(Reply::Yes), delayed);
+    fn a_deletion_is_not_repeated_without_being_asked_for() {
+        assert_eq!(patience(EvictionStep::Delete).writes_max, 1);
         let report = EvictReport::new(&eviction(EvictionStep::Delete), EvictOutcome::Delayed);
         assert_eq!(report, EvictReport::Delayed { victim: "u".into() });
-    }
-
-    #[test]
-    fn what_fails_is_tried_again_and_then_given_up() {
-        let mut evicting = Evicting::new(EvictionStep::Announce);
-        let again = |times: u32| Next::Try { after: PAUSE_FIRST * times };
-        assert_eq!(evicting.after_try(Reply::Failed), again(1));
-        assert_eq!(evicting.after_try(Reply::Failed), again(2));
-        let given_up = evicting.after_try(Reply::Failed);
-        assert_eq!(given_up, Next::Settled(EvictOutcome::Failed));
-        let report = EvictReport::new(&eviction(EvictionStep::Announce), EvictOutcome::Failed);
-        assert_eq!(report, EvictReport::Failed { victim: "u".into() });
+        for (step, writes_max) in [(EvictionStep::Announce, 3), (EvictionStep::Withdraw, 3)] {
+            assert_eq!(patience(step).writes_max, writes_max);
+            let done = EvictReport::new(&eviction(step), EvictOutcome::Gone);
+            assert_eq!(done, EvictReport::Done { victim: "u".into(), step });
+            let report = EvictReport::new(&eviction(step), EvictOutcome::Failed);
+            assert_eq!(report, EvictReport::Failed { victim: "u".into() });
+        }
     }
 }

@@ -5,6 +5,7 @@ mod condition;
 mod event;
 mod evict;
 mod object_use;
+mod settle;
 
 pub(crate) use bind::{BindReport, bind};
 pub(crate) use condition::write_condition;
