@@ -5,8 +5,9 @@
 //! object one at a time; [`lifecycle`] is the lifecycle of an object that stands for an allocation, whatever its kind. The scheduler's
 //! driver is never called: both halves meet at the API server and in `own-writes`.
 //!
-//! An allocation never leaks, because the order is fixed: finalizer and intent first, then the daemon, then the
-//! status; and the reverse at the end. A crash at any point leaves a state from which the next reconcile goes on.
+//! An allocation never leaks, because the order is fixed: finalizer and intent first, then the daemon; and the reverse at
+//! the end. Each reconcile writes the status before it carries its operation out. A crash at any point leaves a state from
+//! which the next reconcile goes on.
 
 mod attestation;
 mod attestation_policy;

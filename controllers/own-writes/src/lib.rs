@@ -3,7 +3,8 @@
 //! Both halves publish to the API server and read each other there. A status can be forged by any account that may
 //! write it, so each half also records here what it writes. A reader compares what the API server shows with that
 //! record: a value that was never written is replaced by the last one that was. Where no record exists (at the start,
-//! or with one half in another process) the API server is believed.
+//! or with one half in another process) the API server is believed; but for `Drained`: a driver of this process that has
+//! recorded nothing has not said so.
 //!
 //! [`Tampering`] is the closed list of differences that both halves count and report.
 

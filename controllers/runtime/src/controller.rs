@@ -18,7 +18,7 @@ pub trait Controller: Send + Sync + 'static {
     /// Wakes by other sources than the watch of the kind itself.
     fn triggers(context: &Self::Context) -> &Triggers;
 
-    /// Observe, plan, apply at most one operation, write the status.
+    /// Observe, plan, write the status, apply at most one operation.
     fn reconcile(
         context: Arc<Self::Context>,
         object: Arc<Self::Object>,

@@ -205,9 +205,7 @@ impl Driver {
                 "an object cannot be read"
             );
         }
-        if !was_known {
-            self.handle_some(K::unreadable(left));
-        }
+        self.handle_some(K::unreadable(left));
     }
 
     fn note_tampering(&mut self) {

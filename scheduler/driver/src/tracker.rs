@@ -45,6 +45,8 @@ struct Known {
     version: Version,
     /// The last list that showed it, or after which it came.
     list: u64,
+    /// Whether this version, or an earlier one, could be read.
+    was_readable: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,10 +64,10 @@ impl Tracker {
     pub fn seen(&mut self, meta: &ObjectMeta) -> (bool, Option<Gone>) {
         let (key, version, list) = (key(meta), version(meta), self.lists_begun);
         let Some(known) = self.known.get_mut(&key) else {
-            self.insert(key, version);
+            self.insert(key, version, true);
             return (true, None);
         };
-        known.list = list;
+        (known.list, known.was_readable) = (list, true);
         if known.version.number > version.number {
             return (false, None);
         }
@@ -74,9 +76,9 @@ impl Tracker {
         (true, (!is_same).then_some((key, before)))
     }
 
-    fn insert(&mut self, key: ObjectKey, version: Version) {
+    fn insert(&mut self, key: ObjectKey, version: Version, was_readable: bool) {
         let key = ObjectKey { namespace: self.namespaces.share(key.namespace), name: key.name };
-        self.known.insert(key, Known { version, list: self.lists_begun });
+        self.known.insert(key, Known { version, list: self.lists_begun, was_readable });
     }
 
     /// An object that is there and cannot be read. Whether an earlier version of it could: then that one
@@ -86,9 +88,9 @@ impl Tracker {
         let known = self.known.get_mut(&key).filter(|known| known.version.uid == version.uid);
         if let Some(known) = known {
             known.list = list;
-            return true;
+            return known.was_readable;
         }
-        self.insert(key, version);
+        self.insert(key, version, false);
         false
     }
 
@@ -161,7 +163,7 @@ impl Tracker {
             return false;
         }
         resync.new_objects += 1;
-        self.insert(key, version);
+        self.insert(key, version, true);
         true
     }
 
@@ -244,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn stock_brings_news_and_never_the_dead() {
+    fn a_resync_shows_new_objects_and_none_that_are_gone() {
         let mut tracker = Tracker::default();
         assert_eq!(tracker.lists(), None);
         tracker.begin_list();
@@ -262,6 +264,16 @@ mod tests {
         assert_eq!(tracker.end_resync(), 2);
         assert!(!tracker.resynced(&meta("d", "4", 8)), "no resync is under way");
         assert_eq!(tracker.seen(&meta("c", "3", 7)), (true, None));
+    }
+
+    #[test]
+    fn what_could_never_be_read_has_no_good_version_however_often_it_comes() {
+        let mut tracker = Tracker::default();
+        assert!(!tracker.unreadable(&meta("p", "u", 5)));
+        assert!(!tracker.unreadable(&meta("p", "u", 6)));
+        tracker.seen(&meta("p", "u", 7));
+        assert!(tracker.unreadable(&meta("p", "u", 8)));
+        assert!(!tracker.unreadable(&meta("p", "other", 9)), "another object under its name");
     }
 
     #[test]

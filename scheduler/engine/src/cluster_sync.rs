@@ -1,6 +1,6 @@
 //! How a Pod of this scheduler reaches a Node in the cluster view that the rules read.
 //!
-//! `Engine::pods` records what is known of each Pod; `Engine::cluster` is the view that filters and scores read. A Pod
+//! `observed.pods` records what is known of each Pod; `observed.cluster` is the view that filters and scores read. A Pod
 //! gets from the former to the latter in two ways: a decision places it in a transaction (`transaction.rs`), and
 //! everything else that is learnt of it, a nomination or its end, passes through the function here. Nominations of other
 //! schedulers' Pods are the exception: see `foreign_seen`.

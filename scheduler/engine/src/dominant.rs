@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::evaluation::Evaluation;
 use crate::explain::BINDER;
 use crate::rejection::{Cause, NodesRejection, ObjectRejection, Rejection};
-use crate::units::Unit;
+use crate::resource_units::Unit;
 
 /// The one thing that stands most in the way.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,7 +16,7 @@ pub enum Event {
     Seen(Watched),
     /// It is gone, or does not concern the engine any more.
     Gone(WatchedId),
-    /// A Pod is on the Node, and what it uses there is not known.
+    /// A Pod is on the Node, and its present version cannot be read.
     PodUnreadable { pod: PodUid, node: NodeName },
     /// The kubelet has rejected a Pod that was bound here, for a reason that is the Node's. Comes before the event that
     /// shows the Pod's end.

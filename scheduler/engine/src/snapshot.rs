@@ -8,7 +8,7 @@ use model::{
     ClusterNode, ClusterPod, Instant, LabelSelector, Labels, NodeName, ObjectKey, ObjectKind,
     ObjectRef, Owner, PodDisruptionBudget, PodUid,
 };
-use rules::Cluster;
+use rules::{Cluster, ClusterContext};
 use serde::{Deserialize, Serialize};
 
 use crate::device_classes::DeviceClasses;
@@ -115,15 +115,16 @@ impl Engine {
             sweep_at,
             sweep_after,
         } = queues;
+        let ClusterContext { nodes, namespaces, budgets, services, owners } = cluster.context();
         Snapshot {
             config: config.clone(),
             now: *now,
-            nodes: cluster.nodes.values().cloned().collect(),
+            nodes: nodes.values().cloned().collect(),
             seats: placing.seats().to_vec(),
-            namespaces: cluster.namespaces.clone(),
-            budgets: cluster.budgets.values().cloned().collect(),
-            services: cluster.services.clone(),
-            owners: cluster.owners.clone(),
+            namespaces: namespaces.clone(),
+            budgets: budgets.values().cloned().collect(),
+            services: services.clone(),
+            owners: owners.clone(),
             pods: pods.sorted().into_iter().map(|(_, record)| record.clone()).collect(),
             shown_otherwise: self.shown_otherwise(),
             objects: objects.clone(),

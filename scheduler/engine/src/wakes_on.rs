@@ -6,7 +6,7 @@ use model::{Amount, ObjectRef, SchedulingSpec};
 use rules::Reason;
 
 use crate::rejection::{Cause, NodesRejection, ObjectRejection, Rejection};
-use crate::units::Unit;
+use crate::resource_units::Unit;
 
 /// What may let a rejected Pod pass.
 #[derive(Clone, Debug, PartialEq, Eq)]

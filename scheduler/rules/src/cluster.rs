@@ -81,7 +81,33 @@ impl NodeUsage {
     }
 }
 
+/// The part of a cluster that is not derived from its Pods. Borrowed as a whole, so that what is kept of it misses no field.
+#[derive(Clone, Copy, Debug)]
+pub struct ClusterContext<'a> {
+    pub nodes: &'a BTreeMap<NodeName, ClusterNode>,
+    pub namespaces: &'a BTreeMap<Arc<str>, Labels>,
+    pub budgets: &'a BTreeMap<ObjectKey, PodDisruptionBudget>,
+    pub services: &'a BTreeMap<ObjectKey, Labels>,
+    pub owners: &'a BTreeMap<(Arc<str>, Owner), LabelSelector>,
+}
+
 impl Cluster {
+    /// Without `..`: a new field is part of it, or derived from the Pods.
+    pub fn context(&self) -> ClusterContext<'_> {
+        let Self {
+            nodes,
+            pods: _,
+            on_node: _,
+            nominated: _,
+            keeping_away: _,
+            namespaces,
+            budgets,
+            services,
+            owners,
+        } = self;
+        ClusterContext { nodes, namespaces, budgets, services, owners }
+    }
+
     pub fn new(
         nodes: impl IntoIterator<Item = ClusterNode>,
         pods: impl IntoIterator<Item = ClusterPod>,

@@ -31,7 +31,7 @@ mod testkit;
 #[cfg(test)]
 mod tests;
 
-pub use cluster::{ByUid, Cluster, NodeUsage};
+pub use cluster::{ByUid, Cluster, ClusterContext, NodeUsage};
 pub use decide::{
     Decision, Failure, Placement, decide, decide_among, filter, filter_without, fits_somewhere,
 };

@@ -42,7 +42,7 @@ pub(crate) trait WatchedResource: Wire {
 
     fn gone(gone: Gone, watched: &mut WatchState) -> Option<Event>;
 
-    /// It exists, cannot be read, and never could.
+    /// It exists, and this version of it cannot be read.
     fn unreadable(_: &Unreadable) -> Option<Event> {
         None
     }

@@ -26,7 +26,7 @@ impl WatchedResource for WirePod {
         Self::gone(gone, watched)
     }
 
-    /// What it uses of its Node is not known, so nothing more is put there.
+    /// What it uses of its Node may not be known: then nothing more is put there.
     fn unreadable(left: &Unreadable) -> Option<Event> {
         let (pod, node) = (left.metadata.uid.as_deref()?, left.node.as_deref()?);
         Some(Event::PodUnreadable { pod: pod.into(), node: NodeName::new(node) })

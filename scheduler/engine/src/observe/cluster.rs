@@ -12,12 +12,17 @@ use crate::wake::ClusterChange;
 
 impl Engine {
     pub(super) fn pod_unreadable(&mut self, pod: PodUid, node: &NodeName) {
+        let known = self.observed.cluster.pods().get(&pod);
+        if known.is_some_and(|known| known.node.as_ref() == Some(node)) {
+            // Its last good version goes on to count.
+            return;
+        }
         self.observed.excluded.exclude(pod, node.clone());
-        self.show_closed(node);
+        self.show_excluded(node);
     }
 
     /// A Node that was excluded before is shown so already, and not as it really is.
-    fn show_closed(&mut self, node: &NodeName) {
+    fn show_excluded(&mut self, node: &NodeName) {
         let known = self
             .observed
             .cluster
@@ -44,7 +49,7 @@ impl Engine {
             return;
         };
         self.observed.excluded.rejected(self.now, node.clone(), why);
-        self.show_closed(&node);
+        self.show_excluded(&node);
     }
 
     /// Nodes whose time is over take Pods again.

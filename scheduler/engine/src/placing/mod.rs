@@ -23,7 +23,7 @@
 //!   cache          the limit on all of these
 //! ```
 //!
-//! Results are the same as those of the plain rules, Node by Node and score by score (`tests/placing.rs`). What this
+//! Results are the same as those of the plain rules, Node by Node and score by score (`tests/placing/`). What this
 //! module cannot keep it reports as unknown, and the plain rules decide.
 
 mod budgets;

@@ -153,3 +153,22 @@ fn nothing_is_put_where_a_pod_cannot_be_read_until_it_can() {
     world.see(PodBuilder::new("big").cpu_milli(2_000).build());
     assert_eq!(world.bind_all(), ["p"], "and what it uses counts");
 }
+
+#[test]
+fn a_pod_that_cannot_be_read_excludes_its_node_unless_it_was_known_to_be_there() {
+    let mut world = World::with_nodes(1);
+    let unreadable = |pod: &str| Event::PodUnreadable { pod: pod.into(), node: "n0".into() };
+    let bound = Assignment::Bound { node: "n0".into(), grant: None };
+    world.see(PodBuilder::new("known").cpu_milli(100).assigned(bound).build());
+    world.handle(unreadable("uid-known"));
+    world.see(PodBuilder::new("first").cpu_milli(100).build());
+    assert_eq!(world.bind_all(), ["first"], "its last good version counts");
+    // Of this one, the last good version was on no Node.
+    world.see(PodBuilder::new("foreign").assigned(Assignment::Foreign).build());
+    world.handle(unreadable("uid-foreign"));
+    world.see(PodBuilder::new("second").cpu_milli(100).build());
+    assert_eq!(world.bind_all(), [""; 0]);
+    world.end("foreign");
+    world.pass(Duration::from_secs(10));
+    assert_eq!(world.bind_all(), ["second"]);
+}
