@@ -8,8 +8,9 @@ use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event as CoreEvent, Namespace};
-use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Api, Client, Resource, ResourceExt};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -116,6 +117,31 @@ impl ApiClient {
     pub async fn list_in<K: Object>(&self, namespace: &str) -> kube::Result<Vec<K>> {
         let some: Api<K> = Api::namespaced(self.client.clone(), namespace);
         Ok(bounded(some.list(&ListParams::default())).await?.items)
+    }
+
+    /// The objects of a kind whose controller ownerReference names this object, by a consistent read of its namespace.
+    pub async fn owned_by<K: Object>(&self, owner: &impl Object) -> kube::Result<Vec<K>> {
+        let uid = owner.uid();
+        let is_owned = |object: &K| {
+            let mut references = object.owner_references().iter();
+            references.any(|it| it.controller == Some(true) && Some(&it.uid) == uid.as_ref())
+        };
+        let all = self.list_in::<K>(&owner.namespace().unwrap_or_default()).await?;
+        Ok(all.into_iter().filter(is_owned).collect())
+    }
+
+    /// Creates an object in its namespace.
+    pub async fn create<K: Object + Serialize>(&self, object: &K) -> kube::Result<K> {
+        let params =
+            PostParams { field_manager: Some(self.manager.to_owned()), ..PostParams::default() };
+        bounded(self.namespaced(object).create(&params, object)).await
+    }
+
+    /// Deletes this object, and no successor under its name.
+    pub async fn delete<K: Object>(&self, object: &K) -> kube::Result<()> {
+        let preconditions = Some(Preconditions { uid: object.uid(), resource_version: None });
+        let params = DeleteParams { preconditions, ..DeleteParams::default() };
+        bounded(self.namespaced(object).delete(&object.name_any(), &params)).await.map(|_| ())
     }
 
     /// Changes metadata, provided that the object has not changed meanwhile.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kube::Resource as _;
 
 use crate::api::Object;
+use crate::owned::Owned;
 use crate::triggers::Triggers;
 use crate::work_queue::Requeue;
 
@@ -15,8 +16,18 @@ pub trait Controller: Send + Sync + 'static {
     /// What is remembered of an object between reconciles. Lost at a restart, so nothing may depend on it but cost.
     type Memory: Default + Send + 'static;
 
-    /// Wakes by other sources than the watch of the kind itself.
-    fn triggers(context: &Self::Context) -> &Triggers;
+    /// Wakes by other sources than watches.
+    fn triggers(_context: &Self::Context) -> Option<&Triggers> {
+        None
+    }
+
+    /// The kinds of the objects that it creates: a change of one wakes its owner.
+    fn owns() -> Vec<Owned<Self>>
+    where
+        Self: Sized,
+    {
+        Vec::new()
+    }
 
     /// Observe, plan, write the status, apply at most one operation.
     fn reconcile(

@@ -4,11 +4,11 @@
 //!
 //! ```text
 //! watch of the kind ─┐
-//! wake_owners ───────┼→ WorkQueue → reconcile(object, memory) → Requeue
+//! watches of owned ──┼→ WorkQueue → reconcile(object, memory) → Requeue
 //! Triggers ──────────┘              one at a time for each object, bounded for each namespace
 //! ```
 //!
-//! A controller that creates objects, such as Pods, also spawns [`wake_owners`] for their kind: each change of an owned
+//! A controller that creates objects, such as Pods, names their kinds in [`Controller::owns`]: each change of an owned
 //! object wakes the object that its controller ownerReference names. Changes of related objects, of telemetry or of
 //! settings wake by UID, by namespace or all objects through [`Triggers`].
 //!
@@ -28,7 +28,7 @@ pub use crate::api::{ApiClient, Object, is_certain};
 pub use crate::controller::{Attempt, Controller, Outcome};
 pub use crate::events::{Event, EventBudget};
 pub use crate::metrics::SeriesMaker;
-pub use crate::owned::wake_owners;
+pub use crate::owned::Owned;
 pub use crate::runner::run;
 pub use crate::triggers::Triggers;
 pub use crate::work_queue::{Backoff, Requeue, jitter};

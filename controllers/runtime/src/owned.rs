@@ -1,9 +1,12 @@
 //! Wakes the owners of objects that a controller creates.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
+use std::marker::PhantomData;
 use std::sync::Arc;
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::PartialObjectMeta;
 use kube::{Resource, ResourceExt as _};
@@ -13,14 +16,37 @@ use tokio::task::JoinSet;
 
 use crate::api::ApiClient;
 use crate::controller::Controller;
+use crate::triggers::Triggers;
 use crate::watch::{self, EVENTS_MAX, WatchEvent};
 
-/// Watches the kind `K`, of which only metadata is read, and wakes the object of `C` that the controller ownerReference
-/// of each changed or deleted object names. An owner that `C` does not know yet is reconciled when it is first seen, so
-/// that wake-up is not missed. Runs until it is dropped, or until the watch ends.
-pub async fn wake_owners<C, K>(context: Arc<C::Context>, api: ApiClient)
+/// A kind of objects that the controller `C` creates.
+pub struct Owned<C> {
+    pub(crate) wake_owners: fn(ApiClient, Arc<Triggers>) -> BoxFuture<'static, ()>,
+    of: PhantomData<C>,
+}
+
+impl<C: Controller> Owned<C> {
+    pub fn kind<K>() -> Self
+    where
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
+    {
+        let wake_owners = |api, triggers| wake_owners::<C::Object, K>(api, triggers).boxed();
+        Self { wake_owners, of: PhantomData }
+    }
+}
+
+impl<C> Debug for Owned<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Owned").finish_non_exhaustive()
+    }
+}
+
+/// Watches the kind `K`, of which only metadata is read, and wakes the object of kind `O` that the controller
+/// ownerReference of each changed or deleted object names. An owner that is not known yet is reconciled when it is first
+/// seen, so that wake-up is not missed. Runs until it is dropped, or until the watch ends.
+async fn wake_owners<O, K>(api: ApiClient, triggers: Arc<Triggers>)
 where
-    C: Controller,
+    O: Resource<DynamicType = ()>,
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
 {
     let (sender, mut events) = mpsc::channel(EVENTS_MAX);
@@ -28,7 +54,7 @@ where
     watching.spawn(watch::follow(api.all::<PartialObjectMeta<K>>(), sender));
     let mut owners = Owners::default();
     while let Some(event) = events.recv().await {
-        C::triggers(&context).wake_each(owners.handle::<C::Object, _>(&event).into_iter());
+        triggers.wake_each(owners.handle::<O, _>(&event).into_iter());
     }
 }
 

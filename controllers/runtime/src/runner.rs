@@ -1,6 +1,7 @@
 //! Runs the controller of one kind: watches it, wakes its objects, reconciles each one at a time, and backs off.
 
 use std::collections::{BTreeSet, HashMap};
+use std::future::pending;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use tracing::error;
 
 use crate::api::{ApiClient, Object};
 use crate::controller::{Attempt, Controller, Outcome};
-use crate::triggers::Pending;
+use crate::triggers::{Pending, Triggers};
 use crate::watch::{self, EVENTS_MAX, WatchEvent};
 use crate::work_queue::{Backoff, Requeue, WorkQueue, jitter};
 
@@ -92,6 +93,10 @@ pub async fn run<C: Controller>(
     let (sender, mut events) = mpsc::channel(EVENTS_MAX);
     let mut watching = JoinSet::new();
     watching.spawn(watch::follow(api.all::<C::Object>(), sender));
+    let owners = Arc::new(Triggers::default());
+    for owned in C::owns() {
+        watching.spawn((owned.wake_owners)(api.clone(), owners.clone()));
+    }
     let mut runner = Runner::<C> {
         context: context.clone(),
         objects: HashMap::new(),
@@ -113,10 +118,20 @@ pub async fn run<C: Controller>(
                 // Without its watch the controller would see nothing any more. The caller ends the process.
                 None => return,
             },
-            pending = C::triggers(&context).next() => runner.wake(&pending),
+            pending = of_triggers(C::triggers(&context)) => runner.wake(&pending),
+            pending = owners.next() => runner.wake(&pending),
+            // Without one of its watches, too.
+            Some(_) = watching.join_next() => return,
             Some(ended) = runner.reconciles.join_next_with_id() => runner.ended(ended),
             () = tokio::time::sleep(wait) => {}
         }
+    }
+}
+
+async fn of_triggers(triggers: Option<&Triggers>) -> Pending {
+    match triggers {
+        Some(triggers) => triggers.next().await,
+        None => pending().await,
     }
 }
 

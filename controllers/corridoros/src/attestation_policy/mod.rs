@@ -32,8 +32,8 @@ impl Controller for PolicyController {
     type Object = AttestationPolicy;
     type Memory = Memory;
 
-    fn triggers(context: &Context) -> &Triggers {
-        &context.policy_triggers
+    fn triggers(context: &Context) -> Option<&Triggers> {
+        Some(&context.policy_triggers)
     }
 
     async fn reconcile(

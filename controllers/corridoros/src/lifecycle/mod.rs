@@ -52,8 +52,8 @@ impl<K: AllocatedKind> Controller for AllocationController<K> {
     type Object = K::Object;
     type Memory = Memory<K>;
 
-    fn triggers(context: &Context) -> &Triggers {
-        K::triggers(context)
+    fn triggers(context: &Context) -> Option<&Triggers> {
+        Some(K::triggers(context))
     }
 
     async fn reconcile(

@@ -6,6 +6,7 @@ mod audits;
 mod first_readings;
 mod flapping;
 mod lives;
+mod owned_pods;
 mod passing_time;
 mod running;
 mod world;
