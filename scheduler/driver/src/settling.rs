@@ -85,6 +85,9 @@ const LANDS_WITHIN: Duration = Duration::from_secs(10);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
     pub writes_max: u32,
+    /// Reads without an answer before the write counts as refused. `None`: what it would take is reserved until the
+    /// outcome is clear, however long that takes.
+    pub reads_max: Option<u32>,
     /// Whether it must be known that no call will land later, because what it would take is given to others.
     pub waits_for_late: bool,
 }
@@ -95,6 +98,7 @@ pub(crate) struct Settling {
     pause: Duration,
     /// Calls that were sent and got no clear answer.
     failed_writes: u32,
+    failed_reads: u32,
     /// A call without an answer may still be carried out.
     may_land: bool,
     /// What a read decides about, if it does: else the same write is sent again.
@@ -109,7 +113,14 @@ enum PendingRefusal {
 
 impl Settling {
     pub fn new(patience: Patience) -> Self {
-        Self { patience, pause: PAUSE_FIRST, failed_writes: 0, may_land: false, refusal: None }
+        Self {
+            patience,
+            pause: PAUSE_FIRST,
+            failed_writes: 0,
+            failed_reads: 0,
+            may_land: false,
+            refusal: None,
+        }
     }
 
     pub fn after_write(&mut self, reply: WriteReply) -> Next {
@@ -146,7 +157,17 @@ impl Settling {
         match reply {
             ReadReply::AsWritten => Next::Settled(Outcome::Done),
             ReadReply::Gone => Next::Settled(Outcome::Gone),
-            ReadReply::Unclear => Next::Read { after: self.next_pause() },
+            ReadReply::Unclear => {
+                self.failed_reads += 1;
+                if self.patience.reads_max.is_some_and(|most| self.failed_reads >= most) {
+                    let message = "the object cannot be read".to_owned();
+                    return Next::Settled(Outcome::Refused(Refused {
+                        message,
+                        is_conflict: false,
+                    }));
+                }
+                Next::Read { after: self.next_pause() }
+            }
             ReadReply::Otherwise if self.may_land => {
                 self.may_land = false;
                 Next::Read { after: LANDS_WITHIN }
@@ -174,7 +195,7 @@ mod tests {
     use super::*;
 
     fn of_a_binding() -> Settling {
-        Settling::new(Patience { writes_max: WRITES_MAX, waits_for_late: true })
+        Settling::new(Patience { writes_max: WRITES_MAX, reads_max: None, waits_for_late: true })
     }
 
     fn refused() -> WriteReply {
@@ -289,9 +310,16 @@ mod tests {
 
     #[test]
     fn where_a_late_write_does_no_harm_one_read_decides() {
-        let mut deletion = Settling::new(Patience { writes_max: 1, waits_for_late: false });
+        let patience = Patience { writes_max: 1, reads_max: Some(2), waits_for_late: false };
+        let mut deletion = Settling::new(patience);
         assert_eq!(deletion.after_write(unclear()), read_after(Duration::ZERO), "not repeated");
         let settled = deletion.after_read(&ReadReply::Otherwise);
+        assert!(matches!(settled, Next::Settled(Outcome::Refused(_))), "{settled:?}");
+        // An API server that stays away holds up the victim's eviction, and not for ever.
+        let mut deletion = Settling::new(patience);
+        deletion.after_write(WriteReply::Unsent);
+        assert!(matches!(deletion.after_read(&ReadReply::Unclear), Next::Read { .. }));
+        let settled = deletion.after_read(&ReadReply::Unclear);
         assert!(matches!(settled, Next::Settled(Outcome::Refused(_))), "{settled:?}");
     }
 }

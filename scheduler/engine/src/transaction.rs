@@ -73,9 +73,9 @@ impl Engine {
         for (number, UnitPod { pod, order, key }) in unit.iter().copied().enumerate() {
             match self.schedule_pod(order, &pod.spec, key) {
                 Ok(destination) => {
-                    if let Err(limit) = self.place(&mut transaction, pod, order, destination) {
+                    if let Err(why) = self.place(&mut transaction, pod, order, destination) {
                         self.rollback(&mut transaction, mark);
-                        unreachable!("placing {} would exceed {limit}", pod.key);
+                        unreachable!("{} was to be placed, and {why}", pod.key);
                     }
                 }
                 Err(why) => {
@@ -95,8 +95,8 @@ impl Engine {
         Mark { placed, ledger, rng: self.rng.clone() }
     }
 
-    /// Takes everything that the Pod needs. The limits are counted again, and the one that is exceeded is returned:
-    /// that is a bug of the caller, who rolls back.
+    /// Takes everything that the Pod needs. The limits are counted again. An error says why the decision was wrong, a bug:
+    /// the caller rolls back.
     pub(crate) fn place(
         &mut self,
         transaction: &mut Transaction,
@@ -108,14 +108,16 @@ impl Engine {
         let grant = grant(&pod.spec, &objects);
         let granted = grant.parts().cloned().collect();
         let reservation = Reservation { node: node.clone(), granted };
-        let Some(record) = self.observed.pods.get_mut(&pod.uid) else { return Ok(()) };
+        let Some(record) = self.observed.pods.get_mut(&pod.uid) else {
+            return Err("it is not known".to_owned());
+        };
         if let Some(nomination) = record.nominated.as_deref().filter(|it| it.is_reserved) {
             self.ledger.withdraw(order, &nomination.place);
         }
         let shown = record.show_on(&node);
         self.ledger.take(pod, &reservation);
         if let Some(limit) = self.exceeded(&node, pod, &objects) {
-            return Err(limit);
+            return Err(format!("that would exceed {limit}"));
         }
         let shown_before = self.observed.cluster.insert_pod(shown.clone());
         let change = ClusterChange::Pod { before: shown_before.as_deref(), after: Some(&shown) };

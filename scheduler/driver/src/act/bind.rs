@@ -28,7 +28,8 @@ pub(crate) struct BindReport {
 }
 
 /// Its room is given to others when it is given back, so no call of it may land later.
-const PATIENCE: Patience = Patience { writes_max: WRITES_MAX, waits_for_late: true };
+const PATIENCE: Patience =
+    Patience { writes_max: WRITES_MAX, reads_max: None, waits_for_late: true };
 
 /// Sends the Binding until its outcome is clear; an input reports when that takes more than one
 /// call. `leader` is the replica that decided it.

@@ -45,11 +45,14 @@ impl EvictReport {
     }
 }
 
+/// Reads without an answer before the engine is asked anew: other writes wait for the step.
+const READS_MAX: u32 = 3;
+
 /// A step that lands late does no harm: it is for this UID alone. A deletion is sent once, because what it is for may
 /// have changed: the engine is asked before each.
 fn patience(step: EvictionStep) -> Patience {
     let writes_max = if step == EvictionStep::Delete { 1 } else { WRITES_MAX };
-    Patience { writes_max, waits_for_late: false }
+    Patience { writes_max, reads_max: Some(READS_MAX), waits_for_late: false }
 }
 
 /// Does the step, or finds out that it cannot be done.
