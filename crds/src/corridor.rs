@@ -162,15 +162,6 @@ pub enum CorridorMode {
     FreeSpace,
 }
 
-impl fmt::Display for CorridorMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Waveguide => "waveguide",
-            Self::FreeSpace => "free-space",
-        })
-    }
-}
-
 /// Traffic class of a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Qos {

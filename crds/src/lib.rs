@@ -84,23 +84,25 @@ pub fn all() -> Vec<CustomResourceDefinition> {
 
 #[cfg(test)]
 mod tests {
-    use std::fmt::Display;
-
-    use serde::Serialize;
+    use serde_json::json;
 
     use super::*;
 
     #[test]
     fn display_is_the_wire_form() {
-        fn check<T: Display + Serialize, const N: usize>(values: [T; N]) {
-            for value in values {
-                assert_eq!(serde_json::to_value(&value).unwrap(), value.to_string());
-            }
+        for value in [CorridorType::SiCorridor, CorridorType::CarbonCorridor] {
+            assert_eq!(serde_json::to_value(value).unwrap(), value.to_string());
         }
-        check([CorridorType::SiCorridor, CorridorType::CarbonCorridor]);
-        check([CorridorMode::Waveguide, CorridorMode::FreeSpace]);
-        check([LatencyClass::T0, LatencyClass::T1, LatencyClass::T2, LatencyClass::T3]);
-        check([Persistence::None, Persistence::Durable]);
-        check([Day::Mon, Day::Tue, Day::Wed, Day::Thu, Day::Fri, Day::Sat, Day::Sun]);
+    }
+
+    #[test]
+    fn values_have_their_names_on_the_wire() {
+        let modes = [CorridorMode::Waveguide, CorridorMode::FreeSpace];
+        assert_eq!(json!(modes), json!(["waveguide", "free-space"]));
+        let tiers = [LatencyClass::T0, LatencyClass::T1, LatencyClass::T2, LatencyClass::T3];
+        assert_eq!(json!(tiers), json!(["T0", "T1", "T2", "T3"]));
+        assert_eq!(json!([Persistence::None, Persistence::Durable]), json!(["none", "durable"]));
+        let days = [Day::Mon, Day::Tue, Day::Wed, Day::Thu, Day::Fri, Day::Sat, Day::Sun];
+        assert_eq!(json!(days), json!(["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]));
     }
 }

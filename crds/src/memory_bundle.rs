@@ -1,7 +1,6 @@
 //! `MemoryBundle`: free-form memory (FFM) with a bandwidth floor.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
@@ -170,17 +169,6 @@ pub enum LatencyClass {
     T3,
 }
 
-impl fmt::Display for LatencyClass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::T0 => "T0",
-            Self::T1 => "T1",
-            Self::T2 => "T2",
-            Self::T3 => "T3",
-        })
-    }
-}
-
 /// Whether contents outlive their users.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -188,15 +176,6 @@ pub enum Persistence {
     #[default]
     None,
     Durable,
-}
-
-impl fmt::Display for Persistence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::None => "none",
-            Self::Durable => "durable",
-        })
-    }
 }
 
 /// What memqosd and the scheduler report about the bundle.

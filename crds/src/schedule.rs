@@ -1,7 +1,5 @@
 //! Time-based overrides of a floor.
 
-use std::fmt;
-
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -61,26 +59,6 @@ pub enum Day {
     Fri,
     Sat,
     Sun,
-}
-
-impl Day {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Mon => "Mon",
-            Self::Tue => "Tue",
-            Self::Wed => "Wed",
-            Self::Thu => "Thu",
-            Self::Fri => "Fri",
-            Self::Sat => "Sat",
-            Self::Sun => "Sun",
-        }
-    }
-}
-
-impl fmt::Display for Day {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
 }
 
 const TIME_ZONE_PATTERN: &str = r"^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$";

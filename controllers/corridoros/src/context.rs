@@ -29,12 +29,8 @@ pub(crate) struct Context {
     pub cluster_uid: String,
     pub policies: Policies,
     pub inventory: DeviceInventory,
-    pub corridors: TelemetryCache<CorridorTelemetry>,
-    pub bundles: TelemetryCache<BundleTelemetry>,
-    pub known_corridors: KnownUids,
-    pub known_bundles: KnownUids,
-    pub corridor_triggers: Triggers,
-    pub bundle_triggers: Triggers,
+    pub corridors: KindContext<CorridorTelemetry>,
+    pub bundles: KindContext<BundleTelemetry>,
     pub policy_triggers: Triggers,
     /// What the controllers and the driver of this process have themselves written.
     pub own_writes: Arc<OwnWrites>,
@@ -69,24 +65,32 @@ impl Context {
             cluster_uid,
             policies: Policies::default(),
             inventory: DeviceInventory::default(),
-            corridors: TelemetryCache::new(now),
-            bundles: TelemetryCache::new(now),
-            known_corridors: KnownUids::default(),
-            known_bundles: KnownUids::default(),
-            corridor_triggers: Triggers::default(),
-            bundle_triggers: Triggers::default(),
+            corridors: KindContext::new(now),
+            bundles: KindContext::new(now),
             policy_triggers: Triggers::default(),
             own_writes,
             alarms,
         }
     }
-}
 
-impl Context {
     /// Wakes all Corridors and MemoryBundles of these namespaces.
     pub fn wake_namespaces<'a>(&self, namespaces: impl Iterator<Item = &'a String> + Clone) {
-        self.corridor_triggers.wake_namespaces(namespaces.clone());
-        self.bundle_triggers.wake_namespaces(namespaces);
+        self.corridors.triggers.wake_namespaces(namespaces.clone());
+        self.bundles.triggers.wake_namespaces(namespaces);
+    }
+}
+
+/// What the reconciles of one allocated kind share.
+pub(crate) struct KindContext<S> {
+    pub telemetry: TelemetryCache<S>,
+    pub known_uids: KnownUids,
+    pub triggers: Triggers,
+}
+
+impl<S> KindContext<S> {
+    fn new(now: Instant) -> Self {
+        let (known_uids, triggers) = (KnownUids::default(), Triggers::default());
+        Self { telemetry: TelemetryCache::new(now), known_uids, triggers }
     }
 }
 
@@ -102,16 +106,10 @@ fn demands<'a>(
 }
 
 /// Every AttestationPolicy, by namespace.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Policies {
     by_namespace: RwLock<ByNamespace>,
     synced: watch::Sender<bool>,
-}
-
-impl Default for Policies {
-    fn default() -> Self {
-        Self { by_namespace: RwLock::default(), synced: watch::channel(false).0 }
-    }
 }
 
 impl Policies {

@@ -9,7 +9,7 @@ use daemons::{
 };
 use tracing::warn;
 
-use crate::context::Context;
+use crate::context::{Context, KindContext};
 use crate::lifecycle::AllocatedKind;
 use crate::settings::Settings;
 use crate::telemetry_cache::Flow;
@@ -48,8 +48,8 @@ pub(crate) async fn attestd(context: Arc<Context>) {
             context.settings.lease_interval
         };
         if context.inventory.replace(devices.map_err(|error| error.to_string())) {
-            context.corridor_triggers.wake_all();
-            context.bundle_triggers.wake_all();
+            context.corridors.triggers.wake_all();
+            context.bundles.triggers.wake_all();
             context.policy_triggers.wake_all();
         }
         tokio::time::sleep(delay).await;
@@ -71,7 +71,7 @@ impl Feed {
         page: Result<TelemetryPage, DaemonError>,
         lease: &mut BackendLease,
     ) {
-        let (cache, triggers) = (K::telemetry_cache(context), K::triggers(context));
+        let KindContext { telemetry: cache, triggers, .. } = K::of_kind(context);
         match page {
             Ok(mut page) => {
                 self.failures = 0;

@@ -61,7 +61,7 @@ async fn round<K: AllocatedKind>(
             return BTreeSet::new();
         }
     };
-    let suspected = unknown(&allocations, &context.cluster_uid, K::known_uids(context));
+    let suspected = unknown(&allocations, &context.cluster_uid, &K::of_kind(context).known_uids);
     if suspected.is_empty() {
         return BTreeSet::new();
     }

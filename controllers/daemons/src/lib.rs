@@ -84,6 +84,7 @@ mod firmware;
 mod identity;
 pub mod limits;
 pub mod memqosd;
+mod named;
 mod reading;
 mod refusal;
 pub mod simulated;

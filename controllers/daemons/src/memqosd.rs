@@ -9,6 +9,7 @@ use crate::allocation::{Allocation, AllocationTypes, Allocator, Sample};
 use crate::corrd::Lease;
 use crate::error::Reply;
 use crate::identity::{IdempotencyKey, Owner};
+use crate::named::named;
 use crate::reading;
 use crate::telemetry::TelemetryPage;
 
@@ -117,28 +118,17 @@ pub struct LatencyClassChanged {
     pub moved_pages: u64,
 }
 
-/// Latency tier: T0 HBM, T1 DDR5, T2 CXL, T3 persistent.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-pub enum LatencyClass {
-    T0,
-    #[default]
-    T1,
-    T2,
-    T3,
-}
-
-impl LatencyClass {
-    pub const ALL: [Self; 4] = [Self::T0, Self::T1, Self::T2, Self::T3];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::T0 => "T0",
-            Self::T1 => "T1",
-            Self::T2 => "T2",
-            Self::T3 => "T3",
-        }
+named! {
+    /// Latency tier: T0 HBM, T1 DDR5, T2 CXL, T3 persistent.
+    #[derive(
+        Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    )]
+    pub enum LatencyClass {
+        T0 = "T0",
+        #[default]
+        T1 = "T1",
+        T2 = "T2",
+        T3 = "T3",
     }
 }
 

@@ -20,114 +20,90 @@ impl Refusal {
     }
 }
 
-/// Why a request was refused. Each has one HTTP code; the code alone tells what to do next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RefusalReason {
+/// The reasons of the contract, each with its name on the wire and in metrics, and its one HTTP code.
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $reason:ident = $name:literal, $status:ident;)+) => {
+        /// Why a request was refused. Each has one HTTP code; the code alone tells what to do next.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum RefusalReason {
+            $($(#[$doc])* $reason,)+
+            /// A reason that this version does not know.
+            #[default]
+            #[serde(other)]
+            Unknown,
+        }
+
+        impl RefusalReason {
+            /// Every reason of the contract.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$reason),+];
+
+            /// As it is spelled on the wire and in metrics.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$reason => $name,)+
+                    Self::Unknown => "unknown",
+                }
+            }
+
+            pub fn status(self) -> StatusCode {
+                match self {
+                    $(Self::$reason => StatusCode::$status,)+
+                    Self::Unknown => StatusCode::INTERNAL_SERVER_ERROR,
+                }
+            }
+        }
+    };
+}
+
+reasons! {
     /// 400: not what the contract allows; no daemon would take it.
-    Malformed,
+    Malformed = "malformed", BAD_REQUEST;
     /// 401: a ticket is needed and none was given.
-    TicketRequired,
+    TicketRequired = "ticket_required", UNAUTHORIZED;
     /// 401: not a ticket of a trusted attestd, or changed on the way.
-    TicketInvalid,
+    TicketInvalid = "ticket_invalid", UNAUTHORIZED;
     /// 401: attest again.
-    TicketExpired,
+    TicketExpired = "ticket_expired", UNAUTHORIZED;
     /// 403: issued for another custom resource.
-    TicketSubject,
+    TicketSubject = "ticket_subject", FORBIDDEN;
     /// 403: issued for another device than the one asked for.
-    TicketDevice,
+    TicketDevice = "ticket_device", FORBIDDEN;
     /// 403: the allocation belongs to another owner.
-    Owner,
+    Owner = "owner", FORBIDDEN;
     /// 404: no such allocation or device.
-    NotFound,
+    NotFound = "not_found", NOT_FOUND;
     /// 409: this key was used for another wish.
-    KeyReused,
+    KeyReused = "key_reused", CONFLICT;
     /// 409: this nonce was used before.
-    NonceReplayed,
+    NonceReplayed = "nonce_replayed", CONFLICT;
     /// 422: the light does not get that far.
-    Reach,
+    Reach = "reach", UNPROCESSABLE_ENTITY;
     /// 422: the path is slower than the budget, whatever is free.
-    LatencyBudget,
+    LatencyBudget = "latency_budget", UNPROCESSABLE_ENTITY;
     /// 422: that many Gbps do not fit on these lanes, or the device has fewer lanes.
-    Lanes,
+    Lanes = "lanes", UNPROCESSABLE_ENTITY;
     /// 422: the device cannot emit this wavelength.
-    Lambda,
+    Lambda = "lambda", UNPROCESSABLE_ENTITY;
     /// 422: the tier cannot give that bandwidth to one bundle.
-    Bandwidth,
+    Bandwidth = "bandwidth", UNPROCESSABLE_ENTITY;
     /// 422: the device is of another kind or unknown.
-    Device,
+    Device = "device", UNPROCESSABLE_ENTITY;
     /// 422: post-quantum evidence was required, the device has none.
-    Pqc,
+    Pqc = "pqc", UNPROCESSABLE_ENTITY;
     /// 507: not enough free lanes now.
-    PoolLanes,
+    PoolLanes = "pool_lanes", INSUFFICIENT_STORAGE;
     /// 507: not enough free Gbps now.
-    PoolGbps,
+    PoolGbps = "pool_gbps", INSUFFICIENT_STORAGE;
     /// 507: not enough free bytes in the tier now.
-    PoolBytes,
+    PoolBytes = "pool_bytes", INSUFFICIENT_STORAGE;
     /// 507: not enough free GB/s in the tier now.
-    PoolBandwidth,
+    PoolBandwidth = "pool_bandwidth", INSUFFICIENT_STORAGE;
     /// 503: try again.
-    Unavailable,
-    /// A reason that this version does not know.
-    #[default]
-    #[serde(other)]
-    Unknown,
+    Unavailable = "unavailable", SERVICE_UNAVAILABLE;
 }
 
 impl RefusalReason {
-    /// As it is spelled on the wire and in metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Malformed => "malformed",
-            Self::TicketRequired => "ticket_required",
-            Self::TicketInvalid => "ticket_invalid",
-            Self::TicketExpired => "ticket_expired",
-            Self::TicketSubject => "ticket_subject",
-            Self::TicketDevice => "ticket_device",
-            Self::Owner => "owner",
-            Self::NotFound => "not_found",
-            Self::KeyReused => "key_reused",
-            Self::NonceReplayed => "nonce_replayed",
-            Self::Reach => "reach",
-            Self::LatencyBudget => "latency_budget",
-            Self::Lanes => "lanes",
-            Self::Lambda => "lambda",
-            Self::Bandwidth => "bandwidth",
-            Self::Device => "device",
-            Self::Pqc => "pqc",
-            Self::PoolLanes => "pool_lanes",
-            Self::PoolGbps => "pool_gbps",
-            Self::PoolBytes => "pool_bytes",
-            Self::PoolBandwidth => "pool_bandwidth",
-            Self::Unavailable => "unavailable",
-            Self::Unknown => "unknown",
-        }
-    }
-
-    pub fn status(self) -> StatusCode {
-        match self {
-            Self::Malformed => StatusCode::BAD_REQUEST,
-            Self::TicketRequired | Self::TicketInvalid | Self::TicketExpired => {
-                StatusCode::UNAUTHORIZED
-            }
-            Self::TicketSubject | Self::TicketDevice | Self::Owner => StatusCode::FORBIDDEN,
-            Self::NotFound => StatusCode::NOT_FOUND,
-            Self::KeyReused | Self::NonceReplayed => StatusCode::CONFLICT,
-            Self::Reach
-            | Self::LatencyBudget
-            | Self::Lanes
-            | Self::Lambda
-            | Self::Bandwidth
-            | Self::Device
-            | Self::Pqc => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::PoolLanes | Self::PoolGbps | Self::PoolBytes | Self::PoolBandwidth => {
-                StatusCode::INSUFFICIENT_STORAGE
-            }
-            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Unknown => StatusCode::INTERNAL_SERVER_ERROR,
-        }
-    }
-
     /// Whether the same request may succeed later without a change of it.
     pub fn may_pass(self) -> bool {
         matches!(self.status().as_u16(), 500..)
@@ -145,32 +121,6 @@ impl RefusalReason {
             _ => return None,
         })
     }
-
-    /// Every reason of the contract.
-    pub const ALL: [Self; 22] = [
-        Self::Malformed,
-        Self::TicketRequired,
-        Self::TicketInvalid,
-        Self::TicketExpired,
-        Self::TicketSubject,
-        Self::TicketDevice,
-        Self::Owner,
-        Self::NotFound,
-        Self::KeyReused,
-        Self::NonceReplayed,
-        Self::Reach,
-        Self::LatencyBudget,
-        Self::Lanes,
-        Self::Lambda,
-        Self::Bandwidth,
-        Self::Device,
-        Self::Pqc,
-        Self::PoolLanes,
-        Self::PoolGbps,
-        Self::PoolBytes,
-        Self::PoolBandwidth,
-        Self::Unavailable,
-    ];
 }
 
 #[cfg(test)]

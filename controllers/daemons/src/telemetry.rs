@@ -1,7 +1,5 @@
 //! One long poll for all objects of a daemon.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::corrd::CorridorTelemetry;
@@ -12,12 +10,6 @@ use crate::memqosd::BundleTelemetry;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Revision(pub String);
-
-impl fmt::Display for Revision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// What changed since a revision.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

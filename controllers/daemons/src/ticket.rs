@@ -12,12 +12,10 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 pub use self::keys::{Algorithm, KeyError, SigningKey, TrustedKey, TrustedKeys};
 use crate::firmware::firmware_at_least;
-use crate::identity::hex;
 use crate::limits::TICKET_LENGTH_MAX;
 
 /// How far attestd's clock may be ahead of ours.
@@ -156,11 +154,6 @@ pub fn check_lifetime(claims: &TicketClaims, now: Timestamp) -> Result<(), Ticke
         return Err(TicketFault::NotYetValid { from: claims.issued_at });
     }
     Ok(())
-}
-
-/// SHA-256 of a ticket in hex, as Pods carry it.
-pub fn hash(ticket: &str) -> String {
-    hex(&Sha256::digest(ticket.as_bytes()))
 }
 
 /// Why a ticket is not accepted.

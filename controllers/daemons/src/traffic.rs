@@ -3,61 +3,33 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Which paths get what a device has beyond the floors, lowest first. Floors are met in every class.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum PriorityClass {
-    Bronze,
-    #[default]
-    Silver,
-    Gold,
-    Platinum,
-}
+use crate::named::named;
 
-impl PriorityClass {
-    pub const ALL: [Self; 4] = [Self::Bronze, Self::Silver, Self::Gold, Self::Platinum];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Bronze => "bronze",
-            Self::Silver => "silver",
-            Self::Gold => "gold",
-            Self::Platinum => "platinum",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == name)
+named! {
+    /// Which paths get what a device has beyond the floors, lowest first. Floors are met in every class.
+    #[derive(
+        Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    )]
+    #[serde(rename_all = "kebab-case")]
+    pub enum PriorityClass {
+        Bronze = "bronze",
+        #[default]
+        Silver = "silver",
+        Gold = "gold",
+        Platinum = "platinum",
     }
 }
 
-/// Where a device stands: how warm it is, and how much that changes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AmbientProfile {
-    #[default]
-    LabDefault,
-    ColdAisle,
-    HotAisle,
-    Outdoor,
-}
-
-impl AmbientProfile {
-    pub const ALL: [Self; 4] = [Self::LabDefault, Self::ColdAisle, Self::HotAisle, Self::Outdoor];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::LabDefault => "lab-default",
-            Self::ColdAisle => "cold-aisle",
-            Self::HotAisle => "hot-aisle",
-            Self::Outdoor => "outdoor",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == name)
+named! {
+    /// Where a device stands: how warm it is, and how much that changes.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum AmbientProfile {
+        #[default]
+        LabDefault = "lab-default",
+        ColdAisle = "cold-aisle",
+        HotAisle = "hot-aisle",
+        Outdoor = "outdoor",
     }
 }
 

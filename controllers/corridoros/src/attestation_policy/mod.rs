@@ -16,6 +16,7 @@ use own_writes::{TAMPERING_REPORTS_MAX, Tampering};
 
 use self::plan::{Op, plan};
 use crate::context::Context;
+use crate::lifecycle::version;
 
 pub(crate) struct PolicyController;
 
@@ -60,7 +61,7 @@ impl Controller for PolicyController {
         };
         match done {
             Ok(written) => {
-                memory.written = written.status.clone().map(|it| (version(&written), it));
+                memory.written = written.status.clone().map(|it| (version(&written.metadata), it));
                 // The reply contains a spec that was changed meanwhile, which has not been audited.
                 let is_outdated = written.metadata.generation != object.metadata.generation;
                 let requeue = if is_outdated { Requeue::Now } else { Requeue::After(interval) };
@@ -93,11 +94,7 @@ impl Controller for PolicyController {
 impl Memory {
     /// Whether the object is later than the last write of the controller, with another status.
     fn is_overwritten(&self, object: &AttestationPolicy) -> bool {
-        let later = self.written.as_ref().filter(|(ours, _)| *ours < version(object));
+        let later = self.written.as_ref().filter(|(ours, _)| *ours < version(&object.metadata));
         later.is_some_and(|(_, ours)| object.status.as_ref() != Some(ours))
     }
-}
-
-fn version(object: &AttestationPolicy) -> u64 {
-    object.resource_version().and_then(|it| it.parse().ok()).unwrap_or(0)
 }

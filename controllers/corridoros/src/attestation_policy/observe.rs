@@ -1,10 +1,14 @@
 //! What an audit looks at: the tickets of the namespace, as they are now.
 
+use crds::AttestationPolicy;
 use crds::condition::{self, ATTESTED};
-use crds::{AttestationPolicy, Corridor, MemoryBundle};
-use kube::ResourceExt;
+use kube::core::object::HasStatus as _;
+use kube::{Resource as _, ResourceExt as _};
 
 use crate::context::Context;
+use crate::corridor::Corridors;
+use crate::lifecycle::{AllocatedKind, SharedStatus};
+use crate::memory_bundle::Bundles;
 
 /// What the audit has found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,37 +28,23 @@ pub(super) async fn observe(
     let namespace = policy.namespace().unwrap_or_default();
     let mut audited =
         Audited { has_attestd: context.backends.attestd.is_some(), ..Audited::default() };
-    let corridors: Vec<Corridor> = context.api.list_in(&namespace).await?;
-    for object in &corridors {
-        let status = object.status.as_ref();
-        let conditions = status.map(|it| it.conditions.as_slice()).unwrap_or_default();
-        let has_handle = status.is_some_and(|it| it.corridor_id.is_some());
-        audited.count("Corridor", &object.name_any(), has_handle, conditions);
-    }
-    let bundles: Vec<MemoryBundle> = context.api.list_in(&namespace).await?;
-    for object in &bundles {
-        let status = object.status.as_ref();
-        let conditions = status.map(|it| it.conditions.as_slice()).unwrap_or_default();
-        let has_handle = status.is_some_and(|it| it.ffm_handle.is_some());
-        audited.count("MemoryBundle", &object.name_any(), has_handle, conditions);
-    }
+    audited.count::<Corridors>(&context.api.list_in(&namespace).await?);
+    audited.count::<Bundles>(&context.api.list_in(&namespace).await?);
     // The next reconcile of each object checks its ticket against the policies of its namespace.
     context.wake_namespaces([&namespace].into_iter());
     Ok(audited)
 }
 
 impl Audited {
-    fn count(
-        &mut self,
-        kind: &str,
-        name: &str,
-        has_handle: bool,
-        conditions: &[k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition],
-    ) {
-        if condition::is_true(conditions, ATTESTED) {
-            self.attested += 1;
-        } else if has_handle {
-            self.unattested.push(format!("{kind} {name}"));
+    fn count<K: AllocatedKind>(&mut self, objects: &[K::Object]) {
+        for object in objects {
+            let Some(status) = object.status() else { continue };
+            let SharedStatus { handle, conditions, .. } = K::shared(status);
+            if condition::is_true(conditions, ATTESTED) {
+                self.attested += 1;
+            } else if handle.is_some() {
+                self.unattested.push(format!("{} {}", K::Object::kind(&()), object.name_any()));
+            }
         }
     }
 }

@@ -3,9 +3,10 @@
 use crds::condition::{self, not_ready};
 use crds::{AttestationPolicy, AttestationPolicyStatus};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::observe::Audited;
+use crate::lifecycle::condition_since;
 
 /// A message names at most this many objects.
 const NAMED_MAX: usize = 8;
@@ -28,24 +29,15 @@ pub(super) fn status(
         let message = format!("{count} objects hold no good ticket and are not Ready: {list}");
         (true, "Enforced", message)
     };
-    let old = policy.status.as_ref();
-    let conditions = old.map(|it| it.conditions.as_slice()).unwrap_or_default();
-    let status = if is_ready { "True" } else { "False" };
-    let before = condition::find(conditions, condition::READY).filter(|it| it.status == status);
-    let ready = Condition {
-        type_: condition::READY.to_owned(),
-        status: status.to_owned(),
-        reason: reason.to_owned(),
-        message,
-        observed_generation: policy.metadata.generation,
-        last_transition_time: before.map_or(Time(now), |it| it.last_transition_time.clone()),
-    };
+    let old = policy.status.as_ref().map(|it| it.conditions.as_slice()).unwrap_or_default();
+    let generation = policy.metadata.generation;
+    let ready = condition_since(old, generation, condition::READY, is_ready, reason, message, now);
     AttestationPolicyStatus {
         // Without attestd nothing is allocated that the policy constrains. That is enforcement too, but nothing is
         // attested, and the status must not suggest otherwise.
         enforced: Some(*has_attestd),
         last_audit_time: Some(Time(now)),
-        observed_generation: policy.metadata.generation,
+        observed_generation: generation,
         conditions: vec![ready],
     }
 }

@@ -4,18 +4,15 @@ mod apply;
 mod plan;
 mod status;
 
-use controller_runtime::Triggers;
 use daemons::attestd::DeviceKind;
 use daemons::corrd::{self, Corrd, CorridorRequest, CorridorTelemetry};
 use jiff::Timestamp;
 
 use self::plan::PathChange;
 use self::status::Signals;
-use crate::context::Context;
+use crate::context::{Context, KindContext};
 use crate::lifecycle::{AllocatedKind, KindTypes};
 use crate::metrics::{Metrics, ObjectState};
-use crate::sweep::KnownUids;
-use crate::telemetry_cache::TelemetryCache;
 
 /// The kind. Its steps are the files of this folder.
 #[derive(Debug)]
@@ -42,16 +39,8 @@ impl AllocatedKind for Corridors {
         context.backends.corrd.as_deref()
     }
 
-    fn telemetry_cache(context: &Context) -> &TelemetryCache<CorridorTelemetry> {
+    fn of_kind(context: &Context) -> &KindContext<CorridorTelemetry> {
         &context.corridors
-    }
-
-    fn known_uids(context: &Context) -> &KnownUids {
-        &context.known_corridors
-    }
-
-    fn triggers(context: &Context) -> &Triggers {
-        &context.corridor_triggers
     }
 
     fn begin_metrics(metrics: &Metrics, object: &crds::Corridor) {

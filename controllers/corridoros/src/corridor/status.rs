@@ -10,7 +10,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::Corridors;
 use super::plan::PathChange;
-use crate::lifecycle::{Damping, DriverFields, Health, SharedStatus, StatusBase, StatusStep, Use};
+use crate::lifecycle::{
+    Damping, DriverFields, Health, SharedStatus, StatusBase, StatusStep, Use, reading_moved,
+};
 use crate::settings::Settings;
 
 /// A degraded path has recovered only below this part of its target. The band in between changes nothing.
@@ -77,30 +79,19 @@ impl StatusStep for Corridors {
     }
 
     fn readings_moved(old: &CorridorStatus, next: &CorridorStatus, floor: f64) -> bool {
-        let moved = |old: Option<f64>, next: Option<f64>, by: &dyn Fn(f64, f64) -> bool| match (
-            old, next,
-        ) {
-            (Some(old), Some(next)) => by(old, next),
-            // A reading that is missing for a moment stays.
-            (None, Some(_)) => true,
-            (_, None) => false,
-        };
-        let gbps = |old: f64, next: f64| (next - old).abs() > BANDWIDTH_DEADBAND * floor;
-        let Some(new) = &next.telemetry else {
-            return moved(old.achievable_gbps, next.achievable_gbps, &gbps);
-        };
         let empty = Readings::default();
         let old_readings = old.telemetry.as_ref().unwrap_or(&empty);
+        let new = next.telemetry.as_ref().unwrap_or(&empty);
+        let gbps = |old: f64, next: f64| (next - old).abs() > BANDWIDTH_DEADBAND * floor;
         let ber = |old: f64, next: f64| {
             next > old * BER_DEADBAND_FACTOR || next * BER_DEADBAND_FACTOR < old
         };
         let power = |old: f64, next: f64| (next - old).abs() > POWER_DEADBAND * old.abs();
-        moved(old.achievable_gbps, next.achievable_gbps, &gbps)
-            || moved(old_readings.ber, new.ber, &ber)
-            || moved(old_readings.temp_c, new.temp_c, &|old, next| {
-                (next - old).abs() > TEMPERATURE_DEADBAND_C
-            })
-            || moved(old_readings.power_pj_per_bit, new.power_pj_per_bit, &power)
+        let temperature = |old: f64, next: f64| (next - old).abs() > TEMPERATURE_DEADBAND_C;
+        reading_moved(old.achievable_gbps, next.achievable_gbps, gbps)
+            || reading_moved(old_readings.ber, new.ber, ber)
+            || reading_moved(old_readings.temp_c, new.temp_c, temperature)
+            || reading_moved(old_readings.power_pj_per_bit, new.power_pj_per_bit, power)
             || (new.drift.is_some() && old_readings.drift != new.drift)
     }
 

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use controller_runtime::{Object, Triggers};
+use controller_runtime::Object;
 use crds::Phase;
 use daemons::attestd::DeviceKind;
 use daemons::{AllocationTypes, Allocator, DaemonError, Owner, Reply, Sample};
@@ -15,11 +15,9 @@ use serde::de::DeserializeOwned;
 
 use super::drift::SharedStatus;
 use super::own_status::DriverFields;
-use crate::context::Context;
+use crate::context::{Context, KindContext};
 use crate::metrics::{Metrics, ObjectState};
 use crate::settings::Settings;
-use crate::sweep::KnownUids;
-use crate::telemetry_cache::TelemetryCache;
 
 /// A kind whose objects stand for an allocation of a daemon. Each step is a trait, implemented in the file of that name
 /// in the kind's folder.
@@ -32,9 +30,8 @@ pub(crate) trait AllocatedKind: PlanStep + ApplyStep + StatusStep {
 
     /// `None`: not configured.
     fn daemon(context: &Context) -> Option<&Self::Daemon>;
-    fn telemetry_cache(context: &Context) -> &TelemetryCache<Self::Sample>;
-    fn known_uids(context: &Context) -> &KnownUids;
-    fn triggers(context: &Context) -> &Triggers;
+    /// The part of the context that is about this kind.
+    fn of_kind(context: &Context) -> &KindContext<Self::Sample>;
 
     fn begin_metrics(metrics: &Metrics, object: &Self::Object);
     fn count_allocation(metrics: &Metrics, object: &Self::Object);
@@ -153,22 +150,10 @@ impl<C> Default for Health<C> {
 }
 
 /// The part of a status that all kinds share.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct StatusBase {
     pub phase: Phase,
     pub generation: i64,
     pub conditions: Vec<Condition>,
     pub attestation_expires_at: Option<Timestamp>,
-}
-
-impl StatusBase {
-    /// For a status of which only the readings matter.
-    pub fn of_readings() -> Self {
-        Self {
-            phase: Phase::default(),
-            generation: 0,
-            conditions: Vec::new(),
-            attestation_expires_at: None,
-        }
-    }
 }

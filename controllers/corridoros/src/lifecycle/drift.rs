@@ -63,9 +63,19 @@ pub(crate) fn has_moved<K: AllocatedKind>(
     sample: &K::Sample,
 ) -> bool {
     let empty = K::Status::default();
-    let next = K::status(Some(allocation), Some(sample), StatusBase::of_readings());
+    // Only its readings are compared.
+    let next = K::status(Some(allocation), Some(sample), StatusBase::default());
     let written = object.status().unwrap_or(&empty);
     K::readings_moved(written, &next, K::floor(object, &next))
+}
+
+/// Whether one reading has left its deadband. One that is missing for a moment stays as it was.
+pub(crate) fn reading_moved(
+    old: Option<f64>,
+    next: Option<f64>,
+    has_left: impl FnOnce(f64, f64) -> bool,
+) -> bool {
+    next.is_some_and(|next| old.is_none_or(|old| has_left(old, next)))
 }
 
 fn is_transition(old: &SharedStatus<'_>, new: &SharedStatus<'_>, floor: f64) -> bool {

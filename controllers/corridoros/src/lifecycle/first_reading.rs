@@ -22,7 +22,7 @@ pub(super) async fn fetch<K: AllocatedKind>(
     memory: &mut Memory<K>,
 ) {
     let Some((current, daemon)) = snapshot.current().zip(K::daemon(context)) else { return };
-    let (id, cache) = (current.id(), K::telemetry_cache(context));
+    let (id, cache) = (current.id(), &K::of_kind(context).telemetry);
     let is_flowing = cache.flow(Instant::now()) == Flow::Flowing;
     let was_asked = memory.first_reading_of.as_deref() == Some(id);
     if snapshot.observed.is_deleting || !is_flowing || was_asked || cache.sample(id).is_some() {

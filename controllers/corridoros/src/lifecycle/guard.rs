@@ -23,6 +23,7 @@ use super::own_status::{own_status, with_own_status};
 use crate::context::Context;
 
 /// What the controllers wrote last, or what the first look at the object found.
+#[derive(Default)]
 pub(crate) struct Guard<S> {
     status: Option<(u64, S)>,
     metadata: Option<(u64, OwnMetadata)>,
@@ -31,19 +32,6 @@ pub(crate) struct Guard<S> {
     /// Another account wrote the status, so it has to be written even if its content is right.
     pub is_overwritten: bool,
     reported: u8,
-}
-
-impl<S> Default for Guard<S> {
-    fn default() -> Self {
-        Self {
-            status: None,
-            metadata: None,
-            sent_status: PendingWrites::default(),
-            sent_metadata: PendingWrites::default(),
-            is_overwritten: false,
-            reported: 0,
-        }
-    }
 }
 
 /// What only the controllers write in an object's metadata.
@@ -110,7 +98,6 @@ impl<S: Clone + PartialEq> Guard<S> {
     /// Compares an object with what was written. A version older than the last write says nothing.
     fn check(&mut self, metadata: &ObjectMeta, own: S, finalizer: &str) -> Differences {
         let (shown, kept) = (version(metadata), OwnMetadata::of(metadata, finalizer));
-        let now = Instant::now();
         let mut found = Differences::new();
         match &self.status {
             None => {
@@ -121,12 +108,12 @@ impl<S: Clone + PartialEq> Guard<S> {
                 self.status = Some((shown, own));
             }
             Some((version, ours)) if *version < shown && *ours != own => {
-                if self.sent_status.may_have_written(now, &own) {
+                if self.sent_status.may_have_written(Instant::now(), &own) {
                     self.status = Some((shown, own));
-                    return self.check_metadata(shown, kept, found);
+                } else {
+                    found.push((Tampering::Status, "its status was written by somebody else"));
+                    self.is_overwritten = true;
                 }
-                found.push((Tampering::Status, "its status was written by somebody else"));
-                self.is_overwritten = true;
             }
             Some(_) => {}
         }
@@ -213,7 +200,7 @@ fn owns(entry: &ManagedFieldsEntry, path: &[&str]) -> bool {
 }
 
 /// 0 if it is no number: then no version is later than another, and nothing is noticed.
-fn version(metadata: &ObjectMeta) -> u64 {
+pub(crate) fn version(metadata: &ObjectMeta) -> u64 {
     metadata.resource_version.as_deref().and_then(|it| it.parse().ok()).unwrap_or(0)
 }
 

@@ -23,7 +23,7 @@ mod reconcile;
 mod requeue;
 mod steady;
 #[cfg(test)]
-mod test_objects;
+mod testkit;
 mod write_status;
 
 use std::marker::PhantomData;
@@ -36,12 +36,14 @@ pub(crate) use self::allocated_kind::{
     AllocatedKind, ApplyStep, Health, KindTypes, PlanStep, StatusBase, StatusStep, Target,
 };
 pub(crate) use self::damping::Damping;
-pub(crate) use self::drift::SharedStatus;
 #[cfg(test)]
 pub(crate) use self::drift::{Drift, drift};
+pub(crate) use self::drift::{SharedStatus, reading_moved};
+pub(crate) use self::guard::version;
 use self::memory::Memory;
 pub(crate) use self::observed::Use;
 pub(crate) use self::own_status::DriverFields;
+pub(crate) use self::readiness::condition_since;
 use crate::context::Context;
 
 /// The controller of a kind whose objects stand for an allocation.
@@ -53,7 +55,7 @@ impl<K: AllocatedKind> Controller for AllocationController<K> {
     type Memory = Memory<K>;
 
     fn triggers(context: &Context) -> Option<&Triggers> {
-        Some(K::triggers(context))
+        Some(&K::of_kind(context).triggers)
     }
 
     async fn reconcile(
@@ -70,7 +72,7 @@ impl<K: AllocatedKind> Controller for AllocationController<K> {
     }
 
     fn added(context: &Context, object: &K::Object) {
-        K::known_uids(context).insert(object.meta().uid.as_deref().unwrap_or_default());
+        K::of_kind(context).known_uids.insert(object.meta().uid.as_deref().unwrap_or_default());
         K::begin_metrics(&context.metrics, object);
     }
 
@@ -80,7 +82,7 @@ impl<K: AllocatedKind> Controller for AllocationController<K> {
 
     fn forget(context: &Context, object: &K::Object) {
         if let Some(uid) = object.meta().uid.as_deref() {
-            K::known_uids(context).remove(uid);
+            K::of_kind(context).known_uids.remove(uid);
             context.own_writes.forget(uid);
         }
         K::forget_metrics(&context.metrics, object);

@@ -87,7 +87,7 @@ async fn refresh<K: AllocatedKind>(
     owner: &Owner,
     memory: &mut Memory<K>,
 ) -> Result<(), DaemonError> {
-    let invalidations = K::telemetry_cache(context).invalidations();
+    let invalidations = K::of_kind(context).telemetry.invalidations();
     let is_good = |it: &Listing<K::Allocation>| {
         it.invalidations == invalidations && it.taken.elapsed() < LISTING_AGE_MAX
     };

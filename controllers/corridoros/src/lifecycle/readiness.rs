@@ -171,7 +171,8 @@ pub(crate) fn conditions(
         (condition::UPDATE_PENDING, pending, pending_reason, pending_message),
     ]
     .map(|(type_, is_true, reason, message)| {
-        condition_since(input.observed, type_, is_true, reason, message, now)
+        let (before, generation) = (&input.observed.conditions, Some(input.observed.generation));
+        condition_since(before, generation, type_, is_true, reason, message, now)
     })
     .into()
 }
@@ -217,8 +218,10 @@ fn pending(input: &StatusInput<'_>) -> (bool, &'static str, String) {
     }
 }
 
-fn condition_since(
-    observed: &Observed,
+/// With the time of its last transition: that of the condition `before`, unless its status was another one.
+pub(crate) fn condition_since(
+    before: &[Condition],
+    generation: Option<i64>,
     type_: &str,
     is_true: bool,
     reason: &str,
@@ -226,7 +229,7 @@ fn condition_since(
     now: Timestamp,
 ) -> Condition {
     let status = if is_true { "True" } else { "False" };
-    let before = condition::find(&observed.conditions, type_).filter(|it| it.status == status);
+    let before = condition::find(before, type_).filter(|it| it.status == status);
     // The API server keeps whole seconds.
     let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
     Condition {
@@ -234,7 +237,7 @@ fn condition_since(
         status: status.to_owned(),
         reason: reason.to_owned(),
         message,
-        observed_generation: Some(observed.generation),
+        observed_generation: generation,
         last_transition_time: before.map_or(Time(now), |it| it.last_transition_time.clone()),
     }
 }

@@ -202,7 +202,7 @@ impl<K: AllocatedKind> Reconcile<'_, K> {
     /// The latest sample of the current allocation as it stands.
     pub fn sample(&self) -> Option<Arc<K::Sample>> {
         let current = self.snapshot.current()?;
-        let sample = K::telemetry_cache(self.context).sample(current.id())?;
+        let sample = K::of_kind(self.context).telemetry.sample(current.id())?;
         K::is_current(current, &sample).then_some(sample)
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn needs_reconcile<K: AllocatedKind>(
 ) -> bool {
     let Memory { listing, signals, steady, readings_due_at, .. } = memory;
     let (Some(steady), Some(listing)) = (steady, listing) else { return true };
-    let cache = K::telemetry_cache(context);
+    let cache = &K::of_kind(context).telemetry;
     if listing.invalidations != cache.invalidations() {
         return true;
     }

@@ -105,7 +105,7 @@ impl<K: AllocatedKind> Reconcile<'_, K> {
             observed: &snapshot.observed,
             backend: K::BACKEND,
             has_backend: actual.has_backend,
-            flow: K::telemetry_cache(self.context).flow(Instant::now()),
+            flow: K::of_kind(self.context).telemetry.flow(Instant::now()),
             unreachable_after: self.context.settings.unreachable_after,
             invalid: snapshot.desired.invalid.as_deref(),
             trust: &actual.trust,

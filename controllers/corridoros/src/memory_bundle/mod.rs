@@ -4,7 +4,6 @@ mod apply;
 mod plan;
 mod status;
 
-use controller_runtime::Triggers;
 use crds::MemoryBundle;
 use daemons::attestd::DeviceKind;
 use daemons::memqosd::{Bundle, BundleRequest, BundleTelemetry, Memqosd};
@@ -12,11 +11,9 @@ use jiff::Timestamp;
 
 use self::plan::BundleChange;
 use self::status::Signals;
-use crate::context::Context;
+use crate::context::{Context, KindContext};
 use crate::lifecycle::{AllocatedKind, KindTypes};
 use crate::metrics::{Metrics, ObjectState};
-use crate::sweep::KnownUids;
-use crate::telemetry_cache::TelemetryCache;
 
 /// The kind. Its steps are the files of this folder.
 #[derive(Debug)]
@@ -43,16 +40,8 @@ impl AllocatedKind for Bundles {
         context.backends.memqosd.as_deref()
     }
 
-    fn telemetry_cache(context: &Context) -> &TelemetryCache<BundleTelemetry> {
+    fn of_kind(context: &Context) -> &KindContext<BundleTelemetry> {
         &context.bundles
-    }
-
-    fn known_uids(context: &Context) -> &KnownUids {
-        &context.known_bundles
-    }
-
-    fn triggers(context: &Context) -> &Triggers {
-        &context.bundle_triggers
     }
 
     fn begin_metrics(metrics: &Metrics, object: &MemoryBundle) {

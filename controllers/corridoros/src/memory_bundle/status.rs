@@ -9,7 +9,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::Bundles;
 use super::plan::BundleChange;
-use crate::lifecycle::{Damping, DriverFields, Health, SharedStatus, StatusBase, StatusStep, Use};
+use crate::lifecycle::{
+    Damping, DriverFields, Health, SharedStatus, StatusBase, StatusStep, Use, reading_moved,
+};
 use crate::settings::Settings;
 
 /// Readings are written again when they moved by more than this part.
@@ -48,14 +50,10 @@ impl StatusStep for Bundles {
     }
 
     fn readings_moved(old: &MemoryBundleStatus, next: &MemoryBundleStatus, floor: f64) -> bool {
-        let moved = |old: Option<f64>, next: Option<f64>, by: f64| match (old, next) {
-            (Some(old), Some(next)) => (next - old).abs() > by,
-            (None, Some(_)) => true,
-            (_, None) => false,
-        };
-        let tail = old.tail_p99_ms.unwrap_or_default().abs() * TAIL_DEADBAND;
-        moved(old.achieved_gbs, next.achieved_gbs, floor * BANDWIDTH_DEADBAND)
-            || moved(old.tail_p99_ms, next.tail_p99_ms, tail)
+        let gbs = |old: f64, next: f64| (next - old).abs() > floor * BANDWIDTH_DEADBAND;
+        let tail = |old: f64, next: f64| (next - old).abs() > old.abs() * TAIL_DEADBAND;
+        reading_moved(old.achieved_gbs, next.achieved_gbs, gbs)
+            || reading_moved(old.tail_p99_ms, next.tail_p99_ms, tail)
             || (next.moved_pages.is_some() && old.moved_pages != next.moved_pages)
     }
 

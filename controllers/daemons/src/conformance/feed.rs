@@ -77,7 +77,7 @@ async fn first(probe: &Probe) -> Verdict {
     ensure(page.full && found, || format!("{page:?}"))?;
     let shape = page.revision.0.rsplit_once('-');
     let good = shape.is_some_and(|(epoch, n)| !epoch.is_empty() && n.parse::<u64>().is_ok());
-    ensure(good, || format!("{} is not <epoch>-<n>", page.revision))
+    ensure(good, || format!("{} is not <epoch>-<n>", page.revision.0))
 }
 
 async fn other_epoch(probe: &Probe) -> Verdict {

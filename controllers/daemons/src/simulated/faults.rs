@@ -42,15 +42,6 @@ pub(super) enum FaultKind {
     Garbage,
 }
 
-/// What happens to one call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
-    LostReply,
-    Slow(Duration),
-    Http5xx,
-    Garbage,
-}
-
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     orders: Mutex<Vec<FaultOrder>>,
@@ -71,20 +62,13 @@ impl Faults {
         self.orders.lock().clear();
     }
 
-    /// What the oldest matching order makes of this call.
-    pub(super) fn strike(&self, method: &str, path: &str) -> Option<Fault> {
+    /// What the oldest matching order makes of this call, and for a slow one how slow.
+    pub(super) fn strike(&self, method: &str, path: &str) -> Option<(FaultKind, Duration)> {
         let mut orders = self.orders.lock();
         orders.retain(|order| order.count > 0);
         let order = orders.iter_mut().find(|order| matches(&order.route, method, path))?;
         order.count -= 1;
-        Some(match order.kind {
-            FaultKind::LostReply => Fault::LostReply,
-            FaultKind::Slow => {
-                Fault::Slow(order.delay_ms.map_or(SLOW_DEFAULT, Duration::from_millis))
-            }
-            FaultKind::Http5xx => Fault::Http5xx,
-            FaultKind::Garbage => Fault::Garbage,
-        })
+        Some((order.kind, order.delay_ms.map_or(SLOW_DEFAULT, Duration::from_millis)))
     }
 }
 
@@ -107,10 +91,11 @@ mod tests {
     fn a_fault_strikes_as_often_as_ordered_and_only_its_route() {
         let faults = Faults::default();
         faults.order(order(FaultKind::LostReply, "POST /v1/corridors", 2));
-        assert_eq!(faults.strike("GET", "/v1/corridors"), None);
-        assert_eq!(faults.strike("POST", "/v1/corridors"), Some(Fault::LostReply));
-        assert_eq!(faults.strike("POST", "/v1/corridors"), Some(Fault::LostReply));
-        assert_eq!(faults.strike("POST", "/v1/corridors"), None);
+        let strike = |method| faults.strike(method, "/v1/corridors").map(|(kind, _)| kind);
+        assert_eq!(strike("GET"), None);
+        assert_eq!(strike("POST"), Some(FaultKind::LostReply));
+        assert_eq!(strike("POST"), Some(FaultKind::LostReply));
+        assert_eq!(strike("POST"), None);
     }
 
     #[test]

@@ -17,7 +17,7 @@ const SAMPLE_PERIOD_S: i64 = 10;
 const GONE_MAX: usize = 4096;
 
 /// What was last told about every object.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Feed {
     /// Differs from that of every other start, so that old revisions are recognised.
     epoch: String,
@@ -43,18 +43,7 @@ struct Told<T> {
 
 impl Feed {
     pub(super) fn new(epoch: String, seed: u64) -> Self {
-        Self {
-            epoch,
-            revision: 0,
-            seed,
-            corridors: BTreeMap::new(),
-            bundles: BTreeMap::new(),
-            violations: BTreeMap::new(),
-            gone: VecDeque::new(),
-            complete_from: 0,
-            touched: BTreeSet::new(),
-            period: i64::MIN,
-        }
+        Self { epoch, seed, period: i64::MIN, ..Self::default() }
     }
 
     /// Notes that an object has changed; [`Feed::look`] decides whether that is news.

@@ -7,7 +7,7 @@ use super::ledger::Ledger;
 use crate::memqosd::LatencyClass;
 use crate::refusal::RefusalReason;
 
-/// Which daemon a route belongs to.
+/// Which daemon a route belongs to, in the order of [`NAMES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Corrd,
@@ -23,14 +23,6 @@ impl Role {
                 Self::Attestd
             }
             _ => Self::Corrd,
-        }
-    }
-
-    fn index(self) -> usize {
-        match self {
-            Self::Corrd => 0,
-            Self::Memqosd => 1,
-            Self::Attestd => 2,
         }
     }
 }
@@ -111,11 +103,11 @@ impl Metrics {
     }
 
     pub(super) fn count_request(&self, role: Role, route: &str, code: u16) {
-        self.requests[role.index()].with_label_values(&[route, &code.to_string()]).inc();
+        self.requests[role as usize].with_label_values(&[route, &code.to_string()]).inc();
     }
 
     pub(super) fn count_refusal(&self, role: Role, reason: &str) {
-        self.refusals[role.index()].with_label_values(&[reason]).inc();
+        self.refusals[role as usize].with_label_values(&[reason]).inc();
     }
 
     pub(super) fn count_expired(&self, corridors: u64, bundles: u64) {

@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
 use super::*;
 use crate::lifecycle::Use;
-use crate::lifecycle::test_objects::{Held, actual};
+use crate::lifecycle::testkit::{Held, actual};
 
 fn condition_of(type_: &str, status: &str, reason: &str, generation: i64) -> Condition {
     Condition {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::lifecycle::test_objects::{self, Held, actual, at, held};
+use crate::lifecycle::testkit::{self, Held, actual, at, held};
 use crds::Phase;
 
 fn intent() -> Intent {
@@ -8,7 +8,7 @@ fn intent() -> Intent {
 
 /// A finalized object with its intent written and nothing else.
 fn observed() -> Observed {
-    Observed { intent: Some(intent()), ..test_objects::observed() }
+    Observed { intent: Some(intent()), ..testkit::observed() }
 }
 
 fn desired() -> Desired<u8> {

@@ -1,11 +1,11 @@
 use super::super::drift::{Drift, conditions_drift};
-use super::super::test_objects;
+use super::super::testkit;
 use super::StatusInput as Input;
 use super::*;
 use daemons::ticket::TicketFault;
 
 fn observed() -> Observed {
-    Observed { generation: 3, ..test_objects::observed() }
+    Observed { generation: 3, ..testkit::observed() }
 }
 
 /// Allocated, trusted and well.

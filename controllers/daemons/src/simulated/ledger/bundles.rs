@@ -14,7 +14,6 @@ use crate::memqosd::{
 };
 use crate::refusal::{Refusal, RefusalReason};
 use crate::simulated::config::later;
-use crate::simulated::ledger::usage::tier_index;
 use crate::simulated::memory;
 use crate::simulated::records::{BundleRecord, Change, Counters, ForcedBundle};
 use crate::units;
@@ -43,10 +42,7 @@ impl Record for BundleRecord {
         ask: &BundleRequest,
     ) -> Plan<Allocated<Self>> {
         check_memory(&ask.memory)?;
-        if key.object_uid() != ask.owner.object_uid() {
-            return Err(malformed("the idempotency key names another object than the owner"));
-        }
-        if let Some(before) = ledger.find_repeated::<Self>(key, ask)? {
+        if let Some(before) = ledger.find_repeated::<Self>(key, &ask.owner, ask)? {
             return Ok((vec![], Allocated::Before(before.clone())));
         }
         let device = ledger.device_for(DeviceKind::Memory, ask.memory.device_id.as_deref())?;
@@ -133,7 +129,7 @@ impl Ledger {
         before: Option<&BundleRecord>,
         memory: &BundleSpec,
     ) -> Result<(), Refusal> {
-        let tier = terms.pools.tiers[tier_index(memory.latency_class)];
+        let tier = terms.pools.tiers[memory.latency_class as usize];
         if u64::from(memory.floor_gbs) > tier.gbs {
             let class = memory.latency_class.as_str();
             let message = format!("{class} has {} GB/s in all", tier.gbs);

@@ -44,10 +44,7 @@ impl Record for CorridorRecord {
         ask: &CorridorRequest,
     ) -> Plan<Allocated<Self>> {
         check_path(&ask.path)?;
-        if key.object_uid() != ask.owner.object_uid() {
-            return Err(malformed("the idempotency key names another object than the owner"));
-        }
-        if let Some(before) = ledger.find_repeated::<Self>(key, ask)? {
+        if let Some(before) = ledger.find_repeated::<Self>(key, &ask.owner, ask)? {
             return Ok((vec![], Allocated::Before(before.clone())));
         }
         let asked_device = ask.path.device_id.as_deref();

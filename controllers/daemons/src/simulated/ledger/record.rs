@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Allocated, Kind, Ledger, Plan, Terms, check_owner, not_found};
+use super::{Allocated, Kind, Ledger, Plan, Terms, check_owner, malformed, not_found};
 use crate::corrd::Lease;
 use crate::identity::{IdempotencyKey, Owner};
 use crate::refusal::{Refusal, RefusalReason};
@@ -49,12 +49,16 @@ impl Ledger {
         R::all(self).get(id).ok_or_else(|| not_found(R::NAME, id))
     }
 
-    /// What an earlier request with this key led to.
+    /// What an earlier request with this key led to. A key of another object than the owner's is refused.
     pub(super) fn find_repeated<R: Record>(
         &self,
         key: &IdempotencyKey,
+        owner: &Owner,
         ask: &R::Request,
     ) -> Result<Option<&R>, Refusal> {
+        if key.object_uid() != owner.object_uid() {
+            return Err(malformed("the idempotency key names another object than the owner"));
+        }
         let Some(id) = self.keys.get(&(R::KIND, key.clone())) else { return Ok(None) };
         match R::all(self).get(id) {
             Some(before) if !before.is_same_wish(ask) => {

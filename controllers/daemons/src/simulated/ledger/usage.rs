@@ -21,15 +21,6 @@ pub(in crate::simulated) struct TierUsage {
     pub gbs: u64,
 }
 
-pub(in crate::simulated) fn tier_index(class: LatencyClass) -> usize {
-    match class {
-        LatencyClass::T0 => 0,
-        LatencyClass::T1 => 1,
-        LatencyClass::T2 => 2,
-        LatencyClass::T3 => 3,
-    }
-}
-
 impl Usage {
     pub(super) fn take_path(&mut self, path: &PathSpec) {
         self.lanes += u64::from(path.lanes);
@@ -42,13 +33,13 @@ impl Usage {
     }
 
     pub(super) fn take_memory(&mut self, memory: &BundleSpec, lapsed: bool) {
-        let tier = &mut self.tiers[tier_index(memory.latency_class)];
+        let tier = &mut self.tiers[memory.latency_class as usize];
         tier.bytes += memory.bytes;
         tier.gbs += floor(memory, lapsed);
     }
 
     pub(super) fn return_memory(&mut self, memory: &BundleSpec, lapsed: bool) {
-        let tier = &mut self.tiers[tier_index(memory.latency_class)];
+        let tier = &mut self.tiers[memory.latency_class as usize];
         tier.bytes -= memory.bytes;
         tier.gbs -= floor(memory, lapsed);
     }
@@ -61,7 +52,7 @@ impl Usage {
     }
 
     pub(super) fn check_tier(&self, class: LatencyClass, pools: &Pools) -> Result<(), Refusal> {
-        let index = tier_index(class);
+        let index = class as usize;
         let (TierUsage { bytes, gbs }, pool) = (self.tiers[index], pools.tiers[index]);
         let TierPool { bytes: bytes_max, gbs: gbs_max } = pool;
         if bytes > bytes_max {

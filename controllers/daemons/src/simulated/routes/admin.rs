@@ -1,20 +1,16 @@
 //! What tests may do to the daemons.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::Deserialize;
 
+use super::Served;
 use super::reply::{Body, Refused, malformed};
 use crate::attestd::Device;
 use crate::refusal::{Refusal, RefusalReason};
-use crate::simulated::daemon::Daemon;
 use crate::simulated::faults::FaultOrder;
 use crate::simulated::ledger::{DeviceChange, Record};
-
-type Served = State<Arc<Daemon>>;
 
 pub(super) async fn force<R: Record>(
     State(daemon): Served,
@@ -61,11 +57,12 @@ pub(super) async fn restart(
     Body(RestartOrder { keep_state }): Body<RestartOrder>,
 ) -> Result<StatusCode, Refused> {
     let restarted = tokio::task::spawn_blocking(move || daemon.restart(keep_state)).await;
-    match restarted {
-        Ok(Ok(())) => Ok(StatusCode::NO_CONTENT),
-        Ok(Err(error)) => Err(Refused(Refusal::new(RefusalReason::Unavailable, error.to_string()))),
-        Err(error) => Err(Refused(Refusal::new(RefusalReason::Unavailable, error.to_string()))),
-    }
+    let why = match restarted {
+        Ok(Ok(())) => return Ok(StatusCode::NO_CONTENT),
+        Ok(Err(error)) => error.to_string(),
+        Err(error) => error.to_string(),
+    };
+    Err(Refused(Refusal::new(RefusalReason::Unavailable, why)))
 }
 
 #[cfg(test)]

@@ -1,19 +1,16 @@
 //! The routes that corrd and memqosd have in common.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use serde::Deserialize;
 
+use super::Served;
 use super::reply::{Body, Caller, Key, Refused};
 use crate::corrd::Lease;
-use crate::simulated::daemon::Daemon;
 use crate::simulated::ledger::{Allocated, Record};
-
-type Served = State<Arc<Daemon>>;
 
 #[derive(Deserialize)]
 pub(super) struct ListQuery {

@@ -1,17 +1,13 @@
 //! attestd over HTTP.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::State;
 
+use super::Served;
 use super::reply::{Body, Refused};
 use crate::attestd::{DeviceList, Verified, VerifyRequest};
-use crate::simulated::daemon::Daemon;
 
-pub(super) async fn devices(
-    State(daemon): State<Arc<Daemon>>,
-) -> Result<Json<DeviceList>, Refused> {
+pub(super) async fn devices(State(daemon): Served) -> Result<Json<DeviceList>, Refused> {
     let plan = daemon.transact(|ledger, _, _| {
         Ok((vec![], DeviceList { devices: ledger.devices.values().cloned().collect() }))
     });
@@ -19,7 +15,7 @@ pub(super) async fn devices(
 }
 
 pub(super) async fn verify(
-    State(daemon): State<Arc<Daemon>>,
+    State(daemon): Served,
     Body(ask): Body<VerifyRequest>,
 ) -> Result<Json<Verified>, Refused> {
     let plan = daemon.transact(move |ledger, terms, now| ledger.plan_verify(terms, now, &ask));

@@ -1,19 +1,15 @@
 //! The routes of corrd alone.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::{Path, State};
 
+use super::Served;
 use super::reply::{Body, Caller, Refused};
 use crate::corrd::{
     Corridor, CorridorChange, CorridorTelemetry, RecalibrationRequest, RecalibrationResult,
 };
-use crate::simulated::daemon::Daemon;
 use crate::simulated::ledger::Record as _;
 use crate::simulated::photonics;
-
-type Served = State<Arc<Daemon>>;
 
 pub(super) async fn update(
     State(daemon): Served,

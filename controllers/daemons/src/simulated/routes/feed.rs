@@ -1,6 +1,5 @@
 //! The long poll.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -8,9 +7,9 @@ use axum::extract::{Query, State};
 use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
+use super::Served;
 use super::reply::{Refused, malformed};
 use crate::limits::WAIT_SECONDS_MAX;
-use crate::simulated::daemon::Daemon;
 use crate::telemetry::{Revision, TelemetryPage};
 
 #[derive(Deserialize)]
@@ -40,7 +39,7 @@ impl Only {
 
 /// Answers as soon as there is something new; when `wait` is over, that there is nothing.
 pub(super) async fn telemetry(
-    State(daemon): State<Arc<Daemon>>,
+    State(daemon): Served,
     Query(FeedQuery { since, wait, only }): Query<FeedQuery>,
 ) -> Result<Json<TelemetryPage>, Refused> {
     let wait = wait.as_deref().map_or(Ok(Duration::ZERO), parse_wait)?;

@@ -1,19 +1,15 @@
 //! The routes of memqosd alone.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::{Path, State};
 
+use super::Served;
 use super::reply::{Body, Caller, Refused};
 use crate::memqosd::{
     BandwidthChange, Bundle, BundleTelemetry, LatencyClassChange, LatencyClassChanged,
 };
-use crate::simulated::daemon::Daemon;
 use crate::simulated::ledger::Record as _;
 use crate::simulated::memory;
-
-type Served = State<Arc<Daemon>>;
 
 pub(super) async fn set_bandwidth(
     State(daemon): Served,

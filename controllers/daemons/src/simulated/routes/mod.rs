@@ -20,13 +20,16 @@ use axum::routing::{get, patch, post, put};
 use self::allocations::{allocate, list, release, renew_lease};
 use self::reply::Refused;
 use super::daemon::Daemon;
-use super::faults::Fault;
+use super::faults::FaultKind;
 use super::metrics;
 use super::records::{BundleRecord, CorridorRecord};
 use crate::refusal::{Refusal, RefusalReason};
 
 /// The largest honest request carries a ticket and 416 wavelengths.
 const REQUEST_BYTES_MAX: usize = 256 * 1024;
+
+/// What every route is given.
+type Served = State<Arc<Daemon>>;
 
 /// Marks a response that must never reach its reader.
 #[derive(Clone, Copy, Debug)]
@@ -78,13 +81,13 @@ async fn no_route() -> Refused {
     Refused(Refusal::new(RefusalReason::NotFound, "there is no such route"))
 }
 
-async fn render_metrics(State(daemon): State<Arc<Daemon>>) -> String {
+async fn render_metrics(State(daemon): Served) -> String {
     daemon.render_metrics()
 }
 
 /// Counts every call, and lets the ordered faults strike.
 async fn around(
-    State(daemon): State<Arc<Daemon>>,
+    State(daemon): Served,
     route: MatchedPath,
     request: Request,
     next: Next,
@@ -94,20 +97,20 @@ async fn around(
     let fault = daemon.faults.strike(method.as_str(), route);
     let response = match fault {
         None => next.run(request).await,
-        Some(Fault::Slow(delay)) => {
+        Some((FaultKind::Slow, delay)) => {
             tokio::time::sleep(delay).await;
             next.run(request).await
         }
-        Some(Fault::Http5xx) => {
+        Some((FaultKind::Http5xx, _)) => {
             let refusal = Refusal::new(RefusalReason::Unavailable, "ordered by a test");
             Refused(refusal).into_response()
         }
-        Some(Fault::LostReply) => {
+        Some((FaultKind::LostReply, _)) => {
             let mut response = next.run(request).await;
             response.extensions_mut().insert(LoseReply);
             response
         }
-        Some(Fault::Garbage) => {
+        Some((FaultKind::Garbage, _)) => {
             drop(next.run(request).await);
             (StatusCode::OK, "{\"achievable_gbps\": NaN, <html>").into_response()
         }
