@@ -14,6 +14,7 @@
 //! - [`differential`] asks the scheduler and the real kube-scheduler about the same random Pods.
 //! - [`observability`] shows rules and dashboards of a live site in a real Prometheus.
 //! - [`webhook`] is asked by the API server before it writes, and takes its time.
+//! - [`provisioner`] makes volumes for claims as an external provisioner does, or fails to.
 //! - [`in_memory_api`] plays the same random calls to the real API server and to the in-memory one.
 //!
 //! Custom resources are written here as plain JSON: a slip in a Rust type must not hide itself by
@@ -42,6 +43,7 @@ pub mod observability;
 pub mod observe;
 pub mod population;
 pub mod process_cost;
+pub mod provisioner;
 pub mod proxy;
 pub mod quantity;
 pub mod recorder;

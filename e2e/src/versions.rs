@@ -104,6 +104,13 @@ impl Versions {
         self.lock().histories.get(key).cloned().unwrap_or_default()
     }
 
+    /// Every version of every object of a kind, oldest first for each.
+    pub fn histories(&self, plural: &str) -> Vec<Vec<Version>> {
+        let recorded = self.lock();
+        let of_kind = recorded.histories.iter().filter(|(key, _)| key.0 == plural);
+        of_kind.map(|(_, history)| history.clone()).collect()
+    }
+
     /// Forgets an object that is not asked for any more.
     pub fn forget(&self, key: &Key) {
         self.lock().histories.remove(key);
@@ -127,6 +134,8 @@ impl Versions {
 pub fn kind(plural: &str) -> ApiResource {
     let (group, version, kind) = match plural {
         "pods" => ("", "v1", "Pod"),
+        "persistentvolumes" => ("", "v1", "PersistentVolume"),
+        "persistentvolumeclaims" => ("", "v1", "PersistentVolumeClaim"),
         "corridors" => ("corridoros.io", "v1alpha1", "Corridor"),
         "memorybundles" => ("corridoros.io", "v1alpha1", "MemoryBundle"),
         "attestationpolicies" => ("corridoros.io", "v1alpha1", "AttestationPolicy"),

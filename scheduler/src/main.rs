@@ -12,14 +12,14 @@ mod http;
 mod logging;
 mod memory;
 mod own_thread;
-#[cfg(test)]
-mod reference;
 mod replay;
 mod rotation;
 mod run;
 mod shadow;
 mod simulate;
 mod stop;
+#[cfg(test)]
+mod tests;
 
 use std::process::ExitCode;
 

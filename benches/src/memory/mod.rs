@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use e2e::{Error, Result, SCHEDULER_NAME};
 use engine::{
-    Action, Bind, Engine, EngineConfig, Event, EvictionStep, Poll, Report, Watched, WatchedKind,
-    Work,
+    Action, Bind, ClusterObject, Engine, EngineConfig, Event, EvictionStep, Poll, Report, Watched,
+    WatchedKind, Work,
 };
 use model::{
     Amount, Assignment, Instant, Labels, ObjectKind, Phase, Pod, PodSpec, PodUid, Reservable,
@@ -80,8 +80,7 @@ impl Arena {
             to_come: to_come.into_iter().map(&mut pod).collect::<Result<_>>()?,
             corridors: corridors.filter_map(translate::corridor).collect(),
         };
-        let namespace =
-            Event::Seen(Watched::Namespace { name: NAMESPACE.into(), labels: Labels::new() });
+        let namespace = Event::seen(ClusterObject::Namespace(NAMESPACE.into(), Labels::new()));
         arena.tell(namespace);
         for node in workload.all_nodes() {
             arena.tell(Event::seen(translate::node(node)?));
@@ -134,6 +133,10 @@ impl Arena {
                 Poll::Bind(bind) => {
                     self.confirm(&bind);
                     (bound, idle) = (bound + 1, 0);
+                }
+                Poll::Prepare(prepare) => {
+                    let seen = format!("{} has claims, which no one here binds", prepare.pod);
+                    return Err(Error::Violated(seen));
                 }
                 Poll::Yield => {}
                 Poll::Idle if self.act_on_reports() => {}

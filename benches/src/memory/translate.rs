@@ -50,6 +50,7 @@ pub fn pod(object: Value, number: u64) -> Result<Pod> {
             needs: need(&metadata.annotations)?.into_iter().collect(),
             failure_policy: None,
             hold: None,
+            volumes: Arc::default(),
             scheduling: Arc::new(scheduling_spec(&key.namespace, &metadata.labels, &spec)?),
         }),
         key,

@@ -17,6 +17,7 @@ mod pod;
 pub mod random;
 mod rules;
 mod terms;
+mod volumes;
 
 use serde_json::Value;
 
@@ -26,6 +27,7 @@ pub use others::Other;
 pub use pod::{incoming, placed};
 pub use random::Random;
 pub use rules::{Rule, Rules};
+pub use volumes::{GeneratedVolumes, add_volumes};
 
 /// Where Pods live.
 pub const NAMESPACES: [&str; 3] = ["team-a", "team-b", "team-c"];

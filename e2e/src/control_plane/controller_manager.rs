@@ -22,6 +22,24 @@ const CONTROLLERS: [&str; 7] = [
     "validatingadmissionpolicy-status-controller",
 ];
 
+/// Those that bind claims, guard them while they are used, make the claims of ephemeral volumes, remove what
+/// their owners left, make Pods with claims of their own, and end namespaces.
+const VOLUME_CONTROLLERS: [&str; 7] = [
+    "persistentvolume-binder-controller",
+    "persistentvolume-protection-controller",
+    "persistentvolumeclaim-protection-controller",
+    "ephemeral-volume-controller",
+    "garbage-collector-controller",
+    "statefulset-controller",
+    "namespace-controller",
+];
+
+/// The provisioner `kubernetes.io/host-path`, for tests only: what it makes lies in `/tmp/hostpath_pv`.
+const WITH_HOST_PATHS: &str = "--enable-hostpath-provisioner";
+
+/// Its client's own limits would let claims wait for it that should wait for the scheduler alone.
+const WITHOUT_LIMITS: [&str; 2] = ["--kube-api-qps=10000", "--kube-api-burst=10000"];
+
 /// A running kube-controller-manager. It ends when this is dropped.
 #[derive(Debug)]
 pub struct ControllerManager {
@@ -32,26 +50,39 @@ pub struct ControllerManager {
 impl ControlPlane {
     /// Starts a few of its controllers, with every right.
     pub async fn start_controller_manager(&self) -> Result<ControllerManager> {
+        self.start_controllers(&CONTROLLERS, &[]).await
+    }
+
+    /// Starts those that volumes need, with its provisioner of folders on this machine. What that one makes is
+    /// removed by [`remove_host_paths`](crate::objects::volumes::remove_host_paths).
+    pub async fn start_volume_controllers(&self) -> Result<ControllerManager> {
+        let [queries, burst] = WITHOUT_LIMITS;
+        let more = [WITH_HOST_PATHS, queries, burst];
+        self.start_controllers(&VOLUME_CONTROLLERS, &more).await
+    }
+
+    async fn start_controllers(&self, names: &[&str], more: &[&str]) -> Result<ControllerManager> {
         for _ in 1..STARTS_MAX {
-            match self.try_controller_manager().await {
+            match self.try_controllers(names, more).await {
                 Err(problem) if lost_the_port(&problem) => {}
                 outcome => return outcome,
             }
         }
-        self.try_controller_manager().await
+        self.try_controllers(names, more).await
     }
 
-    async fn try_controller_manager(&self) -> Result<ControllerManager> {
+    async fn try_controllers(&self, names: &[&str], more: &[&str]) -> Result<ControllerManager> {
         let port = free_port()?;
         let mut server = Supervised::prepare(PROGRAM, &self.binaries.path(PROGRAM), |folder| {
-            vec![
+            let own = [
                 flag("--kubeconfig", self.admin_kubeconfig()),
                 flag("--bind-address", "127.0.0.1"),
                 flag("--secure-port", port.to_string()),
                 flag("--cert-dir", folder.join("certificates")),
-                flag("--controllers", CONTROLLERS.join(",")),
+                flag("--controllers", names.join(",")),
                 "--leader-elect=false".into(),
-            ]
+            ];
+            own.into_iter().chain(more.iter().map(Into::into)).collect()
         })?;
         server.start()?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));

@@ -7,3 +7,4 @@ pub mod history;
 pub mod leases;
 pub mod nodes;
 pub mod pods;
+pub mod volumes;

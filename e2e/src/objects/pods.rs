@@ -10,6 +10,7 @@ use crate::error::{Doing as _, Result};
 use crate::objects::bundles::Bundle;
 use crate::objects::corridors::Corridor;
 use crate::objects::custom::{Custom, CustomKind};
+use crate::objects::volumes::{ClaimTemplate, HOSTNAME};
 
 pub const CORRIDOR_REF: &str = "corridoros.io/corridorRef";
 pub const CORRIDOR_GBPS: &str = "corridoros.io/corridorGbps";
@@ -79,6 +80,41 @@ impl PodTemplate {
             Some(amount) => this.annotation(key, amount),
             None => this,
         }
+    }
+
+    /// Uses these claims of its namespace, each as the volume of the same name.
+    #[must_use]
+    pub fn claims(self, names: &[&str]) -> Self {
+        names.iter().fold(self, |this, name| {
+            this.volume(json!({ "name": name, "persistentVolumeClaim": { "claimName": name } }))
+        })
+    }
+
+    /// Has a claim made for itself that ends with it.
+    #[must_use]
+    pub fn ephemeral(self, name: &str, claim: &ClaimTemplate) -> Self {
+        let template = json!({ "spec": claim.spec() });
+        self.volume(json!({ "name": name, "ephemeral": { "volumeClaimTemplate": template } }))
+    }
+
+    fn volume(mut self, volume: Value) -> Self {
+        let volumes = self.spec.entry("volumes").or_insert_with(|| json!([]));
+        if let Value::Array(volumes) = volumes {
+            volumes.push(volume);
+        }
+        self
+    }
+
+    /// Ends at once when it is deleted: there is no kubelet to end it gracefully.
+    #[must_use]
+    pub fn without_grace(self) -> Self {
+        self.spec("terminationGracePeriodSeconds", json!(0))
+    }
+
+    /// May be placed only on this node.
+    #[must_use]
+    pub fn only_on(self, node: &str) -> Self {
+        self.spec("nodeSelector", json!({ HOSTNAME: node }))
     }
 
     /// Both the class and the number: the API server wants them to agree, and a model of it without

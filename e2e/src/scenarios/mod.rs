@@ -17,6 +17,7 @@ mod placing;
 mod preempting;
 mod refusals;
 mod stopping;
+pub mod volumes;
 
 pub use bundles::pod_waits_for_corridor_and_bundle;
 pub use corridors::pod_waits_for_its_corridor;

@@ -89,8 +89,8 @@ fn refusals(corridor: &Corridor) -> Vec<Refusal> {
             pod().corridor(corridor, "200"),
         ),
         in_team(
-            "not-understood",
-            "UnsupportedFeature: spec.volumes.persistentVolumeClaim",
+            "claim-not-there",
+            "persistentvolumeclaim \"data\" not found",
             pod().spec("volumes", volumes),
         ),
         Refusal {

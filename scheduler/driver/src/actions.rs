@@ -3,18 +3,26 @@
 
 use std::time::{Duration, Instant};
 
-use engine::{Action, Bind, Event, Eviction};
+use engine::{Action, Bind, Event, Eviction, Prepare};
 use tracing::info;
 
 use crate::act::{self, EvictOutcome, EvictReport};
 use crate::metrics::Took;
 use crate::run::{Driver, Input};
+use crate::settling::Outcome;
 use crate::write::count_write;
 
 impl Driver {
+    /// Whether this replica may decide and write right now, by the clock.
+    pub(crate) fn may_act(&self) -> bool {
+        let holds = self.duty.term().is_some_and(|term| self.tenure.holds(term));
+        !self.stopping && self.duty.decides() && holds
+    }
+
     /// Begins what the engine has decided. Every action begins here, and its outcome comes back as an input.
     pub(crate) fn act(&mut self, action: Action, deciding: Duration) {
         match action {
+            Action::Prepare(prepare) => self.prepare(prepare),
             Action::Bind(bind) => self.send_bind(bind, deciding),
             Action::Evict(eviction) if self.is_eviction_put_off(&eviction) => {
                 self.handle(Event::EvictionPutOff { victim: eviction.uid });
@@ -23,8 +31,20 @@ impl Driver {
         }
     }
 
+    /// Its writes take a slot together, as a Binding does. What they lead to is awaited without one.
+    fn prepare(&mut self, prepare: Prepare) {
+        self.slots.begin_bind(&prepare.uid, &prepare.pod.namespace, self.clock.now());
+        let (client, sender) = (self.client.clone(), self.sender.clone());
+        let metrics = self.metrics.clone();
+        tokio::spawn(async move {
+            let report = act::prepare(&client, prepare).await;
+            count_write(&metrics, "volume", report.outcome == Outcome::Done);
+            let _ = sender.send(Input::PrepareEnded(Box::new(report))).await;
+        });
+    }
+
     fn send_bind(&mut self, bind: Bind, deciding: Duration) {
-        self.slots.begin_bind(&bind, self.clock.now());
+        self.slots.begin_bind(&bind.uid, &bind.pod.namespace, self.clock.now());
         self.watched.guard.pods.binds(&bind);
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();

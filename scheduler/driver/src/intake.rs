@@ -1,11 +1,11 @@
 //! Translates the inputs of the loop into the engine's events.
 
-use engine::{Bind, BindRefusal, BindRefusalCause, Event, Watched, WatchedKind};
+use engine::{Bind, BindRefusal, BindRefusalCause, Event, Prepare, Watched, WatchedKind};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use model::PodUid;
 use tracing::{info, warn};
 
-use crate::act::{BindReport, EvictReport};
+use crate::act::{BindReport, EvictReport, PrepareReport, WrittenObject};
 
 use crate::health::KindState;
 use crate::kinds::WatchedResource;
@@ -25,6 +25,7 @@ impl Driver {
                 self.slots.unclear_bind(&uid);
                 self.handle(Event::BindUnclear(uid));
             }
+            Input::PrepareEnded(report) => self.take_prepare(*report),
             Input::BindEnded { report, took } => self.take_bind(*report, took),
             Input::ConditionWritten { uid, pod } => self.take_condition(uid, pod),
             Input::UseEnded { object, uid, version } => {
@@ -51,43 +52,73 @@ impl Driver {
             }
             // Another replica determines the outcome.
             Outcome::TermEnded => {}
-            Outcome::Gone | Outcome::Refused { .. } | Outcome::Fenced { .. } => {
+            Outcome::Gone | Outcome::Refused { .. } | Outcome::StaleLeader { .. } => {
                 metrics.not_bound(profile, took);
             }
         }
         if let Some(pod) = read {
             self.take_reply(&pod);
         }
-        match outcome {
-            Outcome::Done => self.handle(Event::BindDone(bind.uid)),
-            // The watch shows that it is gone.
-            Outcome::Gone => {
-                self.refused(bind, BindRefusalCause::Obsolete, "the Pod is gone".to_owned());
+        let Bind { pod, uid, node, .. } = bind;
+        self.handle(match self.refusal_of(outcome, "the Pod is gone") {
+            None => Event::BindDone(uid),
+            Some(refusal) => {
+                info!(%pod, %node, why = %refusal.message, "the Binding did not take effect");
+                Event::BindRefused { pod: uid, refusal }
             }
-            Outcome::Refused(Refused { message, is_conflict }) => {
-                let cause = if is_conflict {
-                    BindRefusalCause::Conflict
-                } else {
-                    BindRefusalCause::ApiServer
-                };
-                self.refused(bind, cause, message);
+        });
+    }
+
+    /// The objects as the writes left them come first: what becomes of them is judged by that.
+    fn take_prepare(&mut self, report: PrepareReport) {
+        let PrepareReport { prepare: Prepare { pod, uid, node, .. }, outcome, written } = report;
+        self.slots.end_bind(&uid);
+        for object in written {
+            match object {
+                WrittenObject::Volume(volume) => self.take_written(*volume),
+                WrittenObject::Claim(claim) => self.take_written(*claim),
             }
-            // Not the Pod's fault: the election checks whether another replica leads now.
-            Outcome::Fenced { message } => {
-                self.tenure.doubt();
-                self.refused(bind, BindRefusalCause::Obsolete, message);
+        }
+        self.handle(match self.refusal_of(outcome, "a volume or claim is gone") {
+            None => Event::PrepareDone(uid),
+            Some(refusal) => {
+                info!(%pod, %node, why = %refusal.message, "the volumes of a Pod were not bound");
+                Event::PrepareRefused { pod: uid, refusal }
             }
-            Outcome::TermEnded => {
-                let message = "this replica does not lead any more".to_owned();
-                self.refused(bind, BindRefusalCause::Obsolete, message);
-            }
+        });
+    }
+
+    /// An object from the reply to a write of ours.
+    fn take_written<K: WatchedResource>(&mut self, wire: K) {
+        if self.trackers.of(K::KIND).replied(wire.meta()) {
+            let seen = wire.seen(&mut self.watched);
+            self.handle_some(seen);
         }
     }
 
-    fn refused(&mut self, bind: Bind, cause: BindRefusalCause, message: String) {
-        info!(pod = %bind.pod, node = %bind.node, why = %message, "Binding refused; trying again");
-        let refusal = BindRefusal { cause, message };
-        self.handle(Event::BindRefused { pod: bind.uid, refusal });
+    /// Why a call of the binding cycle did not take effect; nothing if it did.
+    fn refusal_of(&self, outcome: Outcome, gone: &str) -> Option<BindRefusal> {
+        let (cause, message) = match outcome {
+            Outcome::Done => return None,
+            // The watch shows that it is gone.
+            Outcome::Gone => (BindRefusalCause::Obsolete, gone.to_owned()),
+            Outcome::Refused(Refused { message, is_conflict: true }) => {
+                (BindRefusalCause::Conflict, message)
+            }
+            Outcome::Refused(Refused { message, is_conflict: false }) => {
+                (BindRefusalCause::ApiServer, message)
+            }
+            // Not the Pod's fault: the election checks whether another replica leads now.
+            Outcome::StaleLeader { message } => {
+                self.tenure.doubt();
+                (BindRefusalCause::Obsolete, message)
+            }
+            Outcome::TermEnded => {
+                let message = "this replica does not lead any more".to_owned();
+                (BindRefusalCause::Obsolete, message)
+            }
+        };
+        Some(BindRefusal { cause, message })
     }
 
     /// The Pod as the write left it comes first, so that it is bound on that version.

@@ -45,6 +45,8 @@ impl Driver {
         let leads = self.duty.decides();
         self.metrics.publish(&self.engine, leads);
         self.metrics.publish_journal_files_lost(self.engine.files_lost());
+        self.engine.tend_twin(now);
+        self.metrics.publish_twin_divergences(self.engine.twin_divergences());
         while let Some((object, reserved)) = self.engine.poll_reserved() {
             self.metrics.objects.reserved(&object, reserved);
         }

@@ -1,31 +1,40 @@
 //! Questions to the engine from outside its loop.
 //!
-//! They are answered between two turns of the loop, from the state as it is then, and change nothing.
+//! They are answered from the state between two turns of the loop, and change nothing. The loop hands them to the
+//! journal's twin (`journal/twin/`), and answers only those for which there is no twin yet.
 //! Few may wait at a time; one more is refused, so that questions delay no Binding.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use engine::{Engine, Work};
 use jiff::Timestamp;
 use model::ObjectKey;
 use tokio::sync::{mpsc, oneshot};
+use tracing::error;
 
 use crate::answers::{estimate, explanation};
 use crate::hypothetical_pod::hypothetical_pod;
 use crate::profile_names::ProfileNames;
 
-/// Questions that wait for the loop. An answer takes an evaluation of all Nodes, milliseconds at most.
-const WAITING_MAX: usize = 16;
+/// Questions that wait for the loop, and as many for the twin. An answer takes an evaluation of all Nodes,
+/// milliseconds at most.
+pub(crate) const WAITING_MAX: usize = 16;
 /// Nodes that a question may look at: in the largest cluster that Kubernetes is made for, all of them.
-/// What binds waits meanwhile, so no more than that.
+/// Without a twin, what binds waits meanwhile, so no more than that.
 const EVALUATION: Work = Work { attempts_max: 1, nodes_max: 5_000 };
 
-type Reply<A> = oneshot::Sender<Option<A>>;
+/// The answer is `None` for a Pod that is not known.
+pub(crate) type Reply<A> = oneshot::Sender<Result<Option<A>, QuestionError>>;
 
-/// A question with the way for its answer. The answer is `None` for a Pod that is not known.
+/// A question with the way for its answer.
 #[derive(Debug)]
 pub(crate) enum Asked {
     Explain(ObjectKey, Reply<api::Explanation>),
     When(ObjectKey, Reply<api::Estimate>),
     WhatIf(Box<model::PodSpec>, Reply<api::Explanation>),
+    /// Begins and ends when the test says so; fails if the test hangs up instead.
+    #[cfg(test)]
+    Slow(std::sync::mpsc::Receiver<()>, Reply<()>),
 }
 
 /// Asks; cheap to clone.
@@ -45,6 +54,8 @@ pub enum QuestionError {
     Stopped,
     #[error("the body is not a Pod: {0}")]
     BadPod(String),
+    #[error("the scheduler failed on this question, and its log says why; decisions go on")]
+    Failed,
 }
 
 impl Questions {
@@ -87,25 +98,53 @@ impl Questions {
             mpsc::error::TrySendError::Full(_) => QuestionError::Busy,
             mpsc::error::TrySendError::Closed(_) => QuestionError::Stopped,
         })?;
-        answered.await.map_err(|_| QuestionError::Stopped)
+        answered.await.map_err(|_| QuestionError::Stopped)?
     }
 }
 
 impl Asked {
-    /// A requester that has gone meanwhile gets no answer.
     pub(crate) fn answer(self, engine: &Engine, now: Timestamp) {
         match self {
             Self::Explain(pod, reply) => {
-                let _ = reply.send(engine.explain(&pod).map(|it| explanation(&it)));
+                send(reply, || engine.explain(&pod).map(|it| explanation(&it)));
             }
             Self::When(pod, reply) => {
-                let _ = reply.send(engine.when(&pod, now.as_second()).map(|it| estimate(&it)));
+                send(reply, || engine.when(&pod, now.as_second()).map(|it| estimate(&it)));
             }
             Self::WhatIf(spec, reply) => {
-                let _ = reply.send(Some(explanation(&engine.what_if(&spec, EVALUATION))));
+                send(reply, || Some(explanation(&engine.what_if(&spec, EVALUATION))));
             }
+            #[cfg(test)]
+            Self::Slow(until, reply) => send(reply, || {
+                until.recv().unwrap();
+                until.recv().unwrap();
+                Some(())
+            }),
         }
     }
+
+    pub(crate) fn refuse(self, why: QuestionError) {
+        // The requester may have gone.
+        match self {
+            Self::Explain(_, reply) | Self::WhatIf(_, reply) => drop(reply.send(Err(why))),
+            Self::When(_, reply) => drop(reply.send(Err(why))),
+            #[cfg(test)]
+            Self::Slow(_, reply) => drop(reply.send(Err(why))),
+        }
+    }
+}
+
+/// A requester that has gone meanwhile costs nothing. A panic costs one answer: the engine is only looked at, and is
+/// as it was.
+fn send<A>(reply: Reply<A>, answer: impl FnOnce() -> Option<A>) {
+    if reply.is_closed() {
+        return;
+    }
+    let answered = catch_unwind(AssertUnwindSafe(answer)).map_err(|_| {
+        error!("a question failed; decisions and other questions go on");
+        QuestionError::Failed
+    });
+    let _ = reply.send(answered);
 }
 
 #[cfg(test)]

@@ -49,12 +49,6 @@ impl Driver {
         }
     }
 
-    /// Whether this replica may decide and write right now, by the clock.
-    pub(crate) fn may_act(&self) -> bool {
-        let holds = self.duty.term().is_some_and(|term| self.tenure.holds(term));
-        !self.stopping && self.duty.decides() && holds
-    }
-
     fn resync(&mut self) {
         self.trackers.of(WatchedKind::Pods).begin_resync();
         let list = ResyncList {

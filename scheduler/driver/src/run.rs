@@ -16,7 +16,7 @@ use tokio::sync::watch as watch_channel;
 use tokio::time::{Instant as Deadline, sleep_until};
 use tracing::{error, info};
 
-use crate::act::{self, BindReport, EvictReport};
+use crate::act::{self, BindReport, EvictReport, PrepareReport};
 use crate::clock::{Clock, wall_clock};
 use crate::duty::Duty;
 use crate::election::Tenure;
@@ -50,6 +50,7 @@ const STOP_PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) enum Input {
     Watch(AnyWatchEvent),
     BindUnclear(PodUid),
+    PrepareEnded(Box<PrepareReport>),
     BindEnded {
         report: Box<BindReport>,
         took: Took,
@@ -189,7 +190,7 @@ impl Driver {
         self
     }
 
-    /// The controllers run in this process too: their word counts, whatever a status says.
+    /// The controllers run in this process too: what they recorded overrides what a status shows.
     #[must_use]
     pub fn with_own_writes(mut self, own_writes: Arc<OwnWrites>) -> Self {
         own_writes.attach_driver();
@@ -252,7 +253,9 @@ impl Driver {
                     self.handle(Event::Reconfigured(Box::new(config)));
                 }
                 _ = self.receiver.recv_many(&mut inputs, BATCH_MAX) => {}
-                Some(asked) = self.asked.recv() => asked.answer(&self.engine, wall_clock()),
+                Some(asked) = self.asked.recv() => {
+                    self.engine.ask(asked, Instant::now(), wall_clock());
+                }
                 Some(dump) = self.dumps.recv() => self.engine.dump(dump),
                 () = sleep_until(wake_at) => {}
             }
@@ -273,7 +276,7 @@ impl Driver {
                 });
             }
             more_to_do = self.decide();
-            self.report();
+            self.act_and_report();
             let has_pending = self.engine.has_actions()
                 || self.engine.has_reports()
                 || self.watched.guard.has_pending();
@@ -312,6 +315,7 @@ impl Driver {
             let (poll, deciding) = self.poll();
             match poll {
                 Poll::Bind(bind) => self.act(Action::Bind(bind), deciding),
+                Poll::Prepare(prepare) => self.act(Action::Prepare(prepare), deciding),
                 Poll::Yield => return true,
                 Poll::Idle => break,
             }
@@ -328,7 +332,8 @@ impl Driver {
         }
         let began = Instant::now();
         let poll = self.poll_within(ATTEMPTS_PER_POLL);
-        let (took, has_decided) = (began.elapsed(), matches!(poll, Poll::Bind(_)));
+        let (took, has_decided) =
+            (began.elapsed(), matches!(poll, Poll::Bind(_) | Poll::Prepare(_)));
         let each = self.metrics.attempts.polled(self.engine.queue_metrics(), has_decided, took);
         (poll, each)
     }
@@ -343,8 +348,8 @@ impl Driver {
         self.engine.handle(self.clock.now(), event);
     }
 
-    /// Writes alarms, evictions, notices and reports, behind the Bindings.
-    fn report(&mut self) {
+    /// Begins evictions, then writes alarms, notices and reports. Bindings come before all of them.
+    fn act_and_report(&mut self) {
         while self.may_act() && self.slots.can_write() {
             if let Some(action) = self.engine.poll_action() {
                 self.act(action, Duration::ZERO);

@@ -12,8 +12,9 @@ pub(crate) enum WriteReply {
     Done,
     /// A 4xx other than 408 and 429: this call changed nothing. An earlier one may have.
     Refused(Refused),
-    /// The fence took us for a leader of the past: this call changed nothing. An earlier one may have.
-    Fenced {
+    /// The admission policy `leader-fence.yaml` refused it, because the Lease names another leader: this call changed
+    /// nothing. An earlier one may have.
+    StaleLeader {
         message: String,
     },
     /// The term ended before there was an answer: it is not for us to find out any more.
@@ -61,11 +62,11 @@ pub(crate) enum Outcome {
     Done,
     /// The object is there and not as it was to be written.
     Refused(Refused),
-    /// The same, because the API server took us for a leader of the past.
-    Fenced {
+    /// The same, because the Lease names another leader.
+    StaleLeader {
         message: String,
     },
-    /// Not known, and another replica's business now.
+    /// Not known: the next leader finds out.
     TermEnded,
     Gone,
 }
@@ -75,7 +76,7 @@ const PAUSE_FIRST: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// However long a server asks us to stay away, a held reservation is worth asking about.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(30);
-/// Calls without a clear answer before a read decides: an API server that was only hurt for a moment carries the write
+/// Calls without a clear answer before a read decides: an API server that was unavailable for a moment carries the write
 /// out, one whose admission is down keeps what is reserved for less than a second.
 pub(crate) const WRITES_MAX: u32 = 3;
 /// No write of ours has a longer time-out at the API server (`?timeout=`): what has not landed by then never will.
@@ -108,7 +109,7 @@ pub(crate) struct Settling {
 #[derive(Debug)]
 enum PendingRefusal {
     Refused(Refused),
-    Fenced { message: String },
+    StaleLeader { message: String },
 }
 
 impl Settling {
@@ -127,7 +128,9 @@ impl Settling {
         match reply {
             WriteReply::Done => Next::Settled(Outcome::Done),
             WriteReply::Refused(refused) => self.decide(PendingRefusal::Refused(refused)),
-            WriteReply::Fenced { message } => self.decide(PendingRefusal::Fenced { message }),
+            WriteReply::StaleLeader { message } => {
+                self.decide(PendingRefusal::StaleLeader { message })
+            }
             WriteReply::TermEnded => Next::Settled(Outcome::TermEnded),
             WriteReply::Unsent => Next::Read { after: self.next_pause() },
             WriteReply::Failed { message, retry_after } => self.again(message, retry_after),
@@ -174,8 +177,8 @@ impl Settling {
             }
             ReadReply::Otherwise => match self.refusal.take() {
                 Some(PendingRefusal::Refused(refused)) => Next::Settled(Outcome::Refused(refused)),
-                Some(PendingRefusal::Fenced { message }) => {
-                    Next::Settled(Outcome::Fenced { message })
+                Some(PendingRefusal::StaleLeader { message }) => {
+                    Next::Settled(Outcome::StaleLeader { message })
                 }
                 // The API server is back, and has not heard of it.
                 None => Next::Write { after: Duration::ZERO },
@@ -243,9 +246,9 @@ mod tests {
     fn a_late_leader_is_told_apart_from_a_refused_pod() {
         let mut binding = of_a_binding();
         let message = "stale leader a/1, lease is b/2".to_owned();
-        let next = binding.after_write(WriteReply::Fenced { message: message.clone() });
+        let next = binding.after_write(WriteReply::StaleLeader { message: message.clone() });
         assert_eq!(next, read_after(Duration::ZERO), "an earlier call may have bound it");
-        let settled = Next::Settled(Outcome::Fenced { message });
+        let settled = Next::Settled(Outcome::StaleLeader { message });
         assert_eq!(binding.after_read(&ReadReply::Otherwise), settled);
         let ended = of_a_binding().after_write(WriteReply::TermEnded);
         assert_eq!(ended, Next::Settled(Outcome::TermEnded));

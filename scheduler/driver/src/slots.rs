@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use engine::Bind;
 use model::{Instant, PodUid};
 
 use crate::calls::Calls;
@@ -66,8 +65,9 @@ impl Slots {
         self.evictions.overdue_of(namespace) >= OVERDUE_WRITES_OF_NAMESPACE_MAX
     }
 
-    pub fn begin_bind(&mut self, bind: &Bind, now: Instant) {
-        self.binds.begin(bind.uid.clone(), bind.pod.namespace.clone(), now);
+    /// A call of a Pod's binding cycle begins: its Binding, or what must be written before.
+    pub fn begin_bind(&mut self, pod: &PodUid, namespace: &Arc<str>, now: Instant) {
+        self.binds.begin(pod.clone(), namespace.clone(), now);
     }
 
     /// The Binding has got no clear answer. It goes on without a slot.
@@ -157,30 +157,12 @@ impl Slots {
 mod tests {
     use super::*;
     use crate::calls::OVERDUE_AFTER;
-    use model::{ObjectKey, PodSpec};
 
     const NOW: Instant = Instant::START;
 
     impl Slots {
         fn bind(&mut self, namespace: &str, number: usize) {
-            let bind = Bind {
-                pod: ObjectKey::new(namespace, "p"),
-                uid: uid(number),
-                node: "n1".into(),
-                spec: Arc::new(PodSpec {
-                    profile: crds::SCHEDULER_NAME.into(),
-                    namespace: namespace.into(),
-                    scheduling: Arc::default(),
-                    needs: Vec::new(),
-                    failure_policy: None,
-                    hold: None,
-                }),
-                resource_version: None,
-                handles: Vec::new(),
-                ticket_hashes: Vec::new(),
-                grant: None,
-            };
-            self.begin_bind(&bind, NOW);
+            self.begin_bind(&uid(number), &namespace.into(), NOW);
         }
 
         fn write(&mut self, namespace: &str) -> WriteId {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use model::{Grant, NodeName, ObjectKey, ObjectKind, ObjectRef, ObjectUid, PodSpec, PodUid};
+use model::{
+    Grant, NodeName, ObjectKey, ObjectKind, ObjectRef, ObjectUid, Pod, PodSpec, PodUid, Reservable,
+};
 
 use crate::event::EvictionStep;
 use crate::uses::Facts;
@@ -14,6 +16,8 @@ use crate::uses::Facts;
 pub enum Poll {
     /// A Pod has a place: bind it now.
     Bind(Bind),
+    /// A Pod has a place: write what must come before its Binding.
+    Prepare(Prepare),
     /// The budget is spent and there is more to do: hand over new events, then poll again.
     Yield,
     /// Nothing can be decided until an event comes or `poll_timeout` is reached.
@@ -23,12 +27,13 @@ pub enum Poll {
 /// What changes the cluster, a decision or what follows from one. Each outcome must come back as an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum Action {
+    Prepare(Prepare),
     Bind(Bind),
     /// One step of the eviction of a victim.
     Evict(Eviction),
 }
 
-/// How much one `poll` may do before it yields.
+/// How much a call may do: attempts of one [`Engine::poll`](crate::Engine::poll), Nodes of one question.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Work {
     pub attempts_max: u32,
@@ -52,6 +57,50 @@ pub struct Bind {
     pub ticket_hashes: Vec<Arc<str>>,
     /// Set for Pods with references.
     pub grant: Option<Grant>,
+}
+
+impl Bind {
+    pub(crate) fn new(pod: &Pod, node: NodeName, grant: Grant, objects: &[Reservable]) -> Self {
+        let handles = objects.iter().filter_map(|it| Some((it.object.kind, it.handle.clone()?)));
+        let has_references = !objects.is_empty();
+        Self {
+            pod: pod.key.clone(),
+            uid: pod.uid.clone(),
+            node,
+            spec: pod.spec.clone(),
+            resource_version: has_references.then(|| pod.resource_version.clone()),
+            handles: handles.collect(),
+            ticket_hashes: objects.iter().filter_map(|it| it.ticket_hash.clone()).collect(),
+            grant: has_references.then_some(grant),
+        }
+    }
+}
+
+/// What must be written before a placed Pod is bound. Where that leads to something that others do, it is awaited.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Prepare {
+    pub pod: ObjectKey,
+    pub uid: PodUid,
+    pub node: NodeName,
+    /// One after the other; the first that is refused ends it.
+    pub writes: Vec<PrepareWrite>,
+}
+
+/// One of these writes. Each holds for the version that was read, and no other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub enum PrepareWrite {
+    /// `claimRef` of a PersistentVolume: it is for this claim.
+    BindVolume {
+        volume: Arc<str>,
+        volume_uid: Arc<str>,
+        resource_version: Arc<str>,
+        claim: ObjectKey,
+        claim_uid: Arc<str>,
+        /// An administrator has reserved it for a claim of this name.
+        is_reserved: bool,
+    },
+    /// The annotation `volume.kubernetes.io/selected-node` of a claim: its volume is to be made for the Pod's Node.
+    SelectNode { claim: ObjectKey, claim_uid: Arc<str>, resource_version: Arc<str> },
 }
 
 /// What is reported on the API server, behind the actions: conditions, Events, statuses. Nothing else follows from it.

@@ -46,7 +46,7 @@ pub(crate) fn dominant(
 ) -> Dominant {
     match (rejection, evaluation) {
         (Rejection::Pod(hold), _) => Dominant::plain("Pod", hold.to_string()),
-        (Rejection::Failed(why), _) => Dominant::plain("Pod", why.clone()),
+        (Rejection::Failed(failed), _) => Dominant::plain("Pod", failed.why.clone()),
         (Rejection::Binding(rejection), _) => Dominant::plain(BINDER, rejection.to_string()),
         (Rejection::Quarantined, _) => Dominant::plain("Pod", "quarantined".to_owned()),
         (Rejection::Object(rejection), _) => of_object(engine, rejection),

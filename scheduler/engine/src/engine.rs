@@ -1,3 +1,5 @@
+//! The engine's state and its calls: `handle`, `poll`, `poll_action`, `poll_report`.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,13 +21,14 @@ use crate::observe::WatchedKind;
 use crate::placing::{CacheLimit, Placing};
 use crate::preempt::Evictions;
 use crate::profile::Profiles;
-use crate::queue::{ActiveQueue, BackoffQueue, Bypass, NamespaceThrottle, ParkKey, Parked};
+use crate::queue::{ActiveQueue, BackoffQueue, Bypass, NamespaceThrottle, Order, ParkKey, Parked};
 use crate::queue_metrics::{QueueMetrics, QueuedBy};
 use crate::records::Records;
 use crate::reports::{EventQueue, Reports};
 use crate::rng::Rng;
 use crate::stats::Stats;
 use crate::uses::Uses;
+use crate::volumes::AwaitedClaims;
 use crate::wake::WakeIndex;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,6 +97,10 @@ pub(crate) struct Queues {
     /// The parked Pods, indexed so that those that a change may help are found quickly.
     pub wake_index: WakeIndex,
     pub throttle: NamespaceThrottle,
+    /// Claims that placed Pods wait for.
+    pub awaited: AwaitedClaims,
+    /// Placed Pods whose Bindings can be sent.
+    pub ready: BTreeMap<Order, PodUid>,
     /// Objects whose free bandwidth was kept for the head of their queue, and the count of changes
     /// at which that was true.
     pub kept: BTreeMap<ObjectRef, u64>,
@@ -136,6 +143,8 @@ impl Default for Queues {
             parked: Parked::default(),
             wake_index: WakeIndex::default(),
             throttle: NamespaceThrottle::default(),
+            awaited: AwaitedClaims::default(),
+            ready: BTreeMap::new(),
             kept: BTreeMap::new(),
             room_changes: 0,
             sweep_at: Instant::START,
@@ -150,7 +159,7 @@ const UNSCHEDULABLE_LOOKS_MAX: usize = 32;
 
 /// How often parked Pods are judged anew, in case an event was lost.
 pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
-/// Kinds of Pods that are judged in one go, and how long nothing else has to wait for the next.
+/// Classes of Pods that are judged in one go, and how long nothing else has to wait for the next.
 pub(crate) const SWEEP_CLASSES_MAX: usize = 64;
 pub(crate) const SWEEP_PAUSE: Duration = Duration::from_millis(50);
 
@@ -187,6 +196,11 @@ impl Engine {
         if !self.observed.unsynced.is_empty() {
             return Poll::Idle;
         }
+        if budget.attempts_max > 0
+            && let Some(bind) = self.next_ready()
+        {
+            return Poll::Bind(bind);
+        }
         self.queue_metrics.because_of(QueuedBy::AttemptFailure);
         for _ in 0..budget.attempts_max {
             if self.queues.active.is_empty() {
@@ -194,8 +208,10 @@ impl Engine {
                 self.release_all_throttled();
             }
             let Some(pod) = self.queues.active.pop() else { return Poll::Idle };
-            if let Some(bind) = self.schedule_one(&pod) {
-                return Poll::Bind(bind);
+            match self.schedule_one(&pod) {
+                Some(Action::Bind(bind)) => return Poll::Bind(bind),
+                Some(Action::Prepare(prepare)) => return Poll::Prepare(prepare),
+                Some(Action::Evict(_)) | None => {}
             }
         }
         if self.queues.active.is_empty() { Poll::Idle } else { Poll::Yield }
@@ -288,8 +304,8 @@ impl Engine {
             return None;
         }
         let rejection = record.rejection.as_deref()?;
-        let class = (rejection.class(), record.nominated_node().cloned());
-        if record.report.written.as_deref() == Some(&class) {
+        let fingerprint = (rejection.fingerprint(), record.nominated_node().cloned());
+        if record.report.written.as_deref() == Some(&fingerprint) {
             return None;
         }
         if record.report.in_flight {
@@ -301,10 +317,10 @@ impl Engine {
         if record.pod.condition_message.as_ref() == Some(&message)
             && record.pod.nominated_node.as_ref() == record.nominated_node()
         {
-            record.report.written = Some(Box::new(class));
+            record.report.written = Some(Box::new(fingerprint));
             return None;
         }
-        record.report.wrote(self.now, class);
+        record.report.wrote(self.now, fingerprint);
         Some(Report::Unschedulable(Unschedulable {
             pod: record.pod.key.clone(),
             uid: uid.clone(),

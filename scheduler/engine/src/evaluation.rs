@@ -1,14 +1,17 @@
-//! The evaluation of all Nodes for one Pod: the quick form where it can tell, else the plain rules.
+//! Where a Pod can go: `best_node` asks the quick form, `evaluate` the plain rules.
 
 use std::collections::BTreeMap;
 
 use model::{ClusterPod, NodeName, PodSpec, Reach, Reservable};
-use rules::{Decision, Placement, Preemption, Reason, decide_among, fits_somewhere, preempt_after};
+use rules::{
+    Decision, FailureCause, Placement, Preemption, Reason, decide_among, fits_somewhere,
+    preempt_after,
+};
 
 use crate::engine::Engine;
 use crate::placing::{Choice, Diagnosis, PodClassKey, View};
 use crate::queue::ParkKey;
-use crate::rejection::NodesRejection;
+use crate::rejection::{FailedAttempt, NodesRejection};
 
 /// The result of the plain rules for one Pod on all Nodes.
 pub(crate) enum Evaluation {
@@ -18,8 +21,8 @@ pub(crate) enum Evaluation {
         rejected: NodesRejection,
         preemption: Preemption,
     },
-    /// The Pod cannot be parsed.
-    Failed(String),
+    /// The attempt ends with an error.
+    Failed(FailedAttempt),
 }
 
 impl Evaluation {
@@ -32,7 +35,7 @@ impl Evaluation {
 }
 
 impl Engine {
-    /// The Pod of this kind as the rules see it, with what it refers to as it is now.
+    /// The Pod of this class as the rules see it, with what it refers to as it is now.
     pub(crate) fn pod_to_place(&self, key: &ParkKey) -> ClusterPod {
         let mut pod = key.as_pod();
         let objects = key.objects.iter().filter_map(|object| self.observed.objects.get(object));
@@ -40,9 +43,9 @@ impl Engine {
         pod
     }
 
-    /// One of the best Nodes for a Pod of this kind, or why there is none. `None`: only [`Self::evaluate`] can tell.
+    /// One of the best Nodes for a Pod of this class, or why there is none. `None`: only [`Self::evaluate`] can tell.
     pub(crate) fn best_node(&mut self, key: &ParkKey) -> Option<Result<NodeName, Diagnosis>> {
-        let class = self.class_key(key);
+        let class = self.class_key(key)?;
         let rules = &self.config.profiles.of(&key.profile).rules;
         let nominated =
             key.nominated.as_ref().and_then(|(node, _)| self.observed.cluster.nodes.get(node));
@@ -64,15 +67,19 @@ impl Engine {
         }
     }
 
-    /// The kind of Pod by what bears on where it goes, with what it refers to as it is now.
-    pub(crate) fn class_key(&self, key: &ParkKey) -> PodClassKey {
+    /// The class of Pod by what bears on where it goes, with what it refers to as it is now. None of a Pod with volumes:
+    /// only the plain rules know these.
+    pub(crate) fn class_key(&self, key: &ParkKey) -> Option<PodClassKey> {
+        if !key.volumes.is_empty() {
+            return None;
+        }
         let objects = key.objects.iter().filter_map(|object| self.observed.objects.get(object));
-        PodClassKey {
+        Some(PodClassKey {
             profile: key.profile.clone(),
             namespace: key.namespace.clone(),
             scheduling: key.scheduling.clone(),
             reach: objects.map(reach).collect(),
-        }
+        })
     }
 
     pub(crate) fn evaluate(&self, key: &ParkKey) -> Evaluation {
@@ -84,7 +91,10 @@ impl Engine {
         let (rules, pod) = (self.rules_of(&key.profile), &self.pod_to_place(key));
         match decide_among(rules, &self.observed.cluster, pod, nodes_max) {
             Decision::Placed(placement) => Evaluation::Feasible(placement),
-            Decision::Failed(failure) => Evaluation::Failed(failure.to_string()),
+            Decision::Failed(failure) => Evaluation::Failed(FailedAttempt {
+                why: failure.to_string(),
+                is_retried: matches!(failure.why, FailureCause::Volume(_)),
+            }),
             Decision::Rejected(rejection) => {
                 let preemption = if rejection.nodes.is_empty() {
                     Preemption::NotTried

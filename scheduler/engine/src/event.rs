@@ -31,8 +31,14 @@ pub enum Event {
     TermBegan,
     /// The API server bound the Pod as decided.
     BindDone(PodUid),
-    /// It is certain that the Pod was not bound by us.
+    /// The Binding is given up: it did not take effect, or this replica's term ended and its successor finds out. What
+    /// was reserved is free: after a term nothing is decided before a resync has shown every Binding.
     BindRefused { pod: PodUid, refusal: BindRefusal },
+    /// Everything that had to be written before the Pod's Binding was written. The objects as the writes left them came
+    /// before this.
+    PrepareDone(PodUid),
+    /// Some of it was not: the binding cycle is given up.
+    PrepareRefused { pod: PodUid, refusal: BindRefusal },
     /// No clear outcome yet. The reservation stays; the driver keeps checking.
     BindUnclear(PodUid),
     /// The report on an unschedulable Pod was written. The Pod as the write left it came before this.
@@ -64,7 +70,7 @@ pub enum EvictionStep {
     Withdraw,
 }
 
-/// Why a Binding did not happen. What has become of the Pod arrives as an event of its own.
+/// Why a Binding was given up. What has become of the Pod arrives as an event of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BindRefusal {
     pub cause: BindRefusalCause,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use model::{Amount, Granted, NodeName, ObjectKey, ObjectUid, Pod, PodUid};
+use model::{Amount, Granted, NodeName, ObjectKey, ObjectUid, Pod, PodUid, PodVolumeBindings};
 
 use crate::queue::Order;
 
@@ -17,6 +17,9 @@ use crate::queue::Order;
 pub(crate) struct Reservation {
     pub node: NodeName,
     pub granted: Box<[Granted]>,
+    /// Claims that are bound for the sake of this Pod, with their volumes.
+    #[serde(default)]
+    pub volumes: Option<Box<PodVolumeBindings>>,
 }
 
 /// The Pod that holds a reservation.
@@ -219,7 +222,11 @@ mod tests {
 
     fn reservation(granted_milli: &[u64]) -> Reservation {
         let granted = |milli: &u64| Granted { uid: "c".into(), amount: Amount::from_milli(*milli) };
-        Reservation { node: "n1".into(), granted: granted_milli.iter().map(granted).collect() }
+        Reservation {
+            node: "n1".into(),
+            granted: granted_milli.iter().map(granted).collect(),
+            volumes: None,
+        }
     }
 
     #[test]

@@ -3,24 +3,27 @@
 //! No I/O, no clock, no threads: the same events at the same times with the same seed give
 //! the same decisions, so a journal of events is a complete bug report.
 //!
-//! ```text
-//!                   Seen(Pod)
-//!                       │
-//!                       ▼       schedule_one        ┌── Bind ──▶ Binding ──BindDone──▶ Bound
-//!   Backoff ──due──▶ Active ────────────────────────┤                │
-//!      ▲                ▲                           │           BindRefused
-//!      │                │ bandwidth, spec, Ready    │                │
-//!      │                ├───────────────── InQueue / Blocked ◀─ an object says no
-//!      │                │ a Node fits               │                ▼
-//!      └────────────────┴────────────────── Parked ◀┴─ Nodes say no   Backoff
-//!                       │ the Pod changes
-//!                       └────────────────── OnHold ◀── the Pod itself
-//! ```
+//! Where a Pod is, and how it gets there and away ([`Stage`](record::Stage)):
+//!
+//! | stage | enters | leaves |
+//! |---|---|---|
+//! | Active | seen, woken, its back-off over | `schedule_one` tries it |
+//! | Binding | placed: its binding cycle begins | Bound by `BindDone`, Backoff if it is given up (`binding_cycle.rs`) |
+//! | Bound | the API server says so | with the Pod |
+//! | InQueue, Blocked | an object says no | bandwidth, a spec, Ready, a policy |
+//! | Parked | Nodes say no | a Node may take it now |
+//! | OnHold | the Pod itself cannot be placed | the Pod changes |
+//! | Backoff | a Binding was given up | its time is over |
+//! | Throttled | its namespace has too many Bindings without an outcome | one of them ends |
+//! | Reporting | a report on it is being written | the write ends |
+//! | Gated | it has scheduling gates, or is being deleted | its gates are removed |
+//! | Finished | it has ended | with the Pod |
 //!
 //! How to drive it: hand every event to [`Engine::handle`]; then, while a bind slot is free,
 //! call [`Engine::poll`] and act on it; then drain [`Engine::poll_action`] and [`Engine::poll_report`]; then sleep until
 //! the next event or [`Engine::poll_timeout`], whichever comes first.
 
+mod binding_cycle;
 mod cluster_sync;
 mod corridor;
 mod decision;
@@ -51,6 +54,7 @@ mod reports;
 mod resource_units;
 mod rng;
 mod schedule_one;
+mod serde_due;
 mod snapshot;
 mod stages;
 mod stats;
@@ -62,15 +66,16 @@ mod throttling;
 mod timers;
 mod transaction;
 mod uses;
+mod volumes;
 mod wake;
 mod wakes_on;
 mod when;
-mod written;
 
 mod queue;
 
 pub use decision::{
-    Action, Bind, ConditionReason, Eviction, ObjectUsed, Poll, Report, Unschedulable, Work,
+    Action, Bind, ConditionReason, Eviction, ObjectUsed, Poll, Prepare, PrepareWrite, Report,
+    Unschedulable, Work,
 };
 pub use dominant::Dominant;
 pub use engine::{Engine, EngineConfig, Quota};
@@ -80,18 +85,20 @@ pub use explain::{
 };
 pub use objects::BACKEND_FRESH_FOR;
 pub use observe::{Watched, WatchedId, WatchedKind};
-pub use opinion::{Candidate, NodeOpinion, Opinion};
+pub use opinion::{ForeignPod, NodeOpinion, Opinion};
 pub use pending_summary::PendingSummary;
 pub use placing::CacheLimit;
 pub use profile::{Profile, Profiles};
 pub use queue::Bypass;
 pub use queue_metrics::{AttemptHistory, FailedAttempts, Queue, QueueMetrics, QueuedBy};
-pub use rejection::{Cause, Class, NodesRejection, ObjectRejection, ReasonCount, Rejection};
+pub use rejection::{
+    Cause, FailedAttempt, Fingerprint, NodesRejection, ObjectRejection, ReasonCount, Rejection,
+};
 pub use reports::EventQueue;
 /// The arguments of kube-scheduler's plugins, which a configuration can change.
 pub use rules::{
-    DefaultSpread, Plugin, Point, ResourceWeight, Role, Rules, ScoringStrategy, ShapePoint,
-    SwitchedOff,
+    ClusterObject, ClusterObjectId, ClusterObjectKind, DefaultSpread, Plugin, Point,
+    ResourceWeight, Role, Rules, ScoringStrategy, ShapePoint, SwitchedOff,
 };
 pub use snapshot::Snapshot;
 pub use stats::Stats;

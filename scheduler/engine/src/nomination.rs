@@ -34,7 +34,7 @@ pub(crate) struct Nomination {
 
 impl Nomination {
     pub fn new(node: NodeName, victims: Vec<PodUid>, until: Instant) -> Self {
-        let place = Reservation { node, granted: Box::default() };
+        let place = Reservation { node, granted: Box::default(), volumes: None };
         Self { place, is_reserved: false, victims, until }
     }
 }
@@ -45,7 +45,7 @@ pub(crate) struct Nominations {
     /// By when each ends.
     due: BTreeSet<(Instant, PodUid)>,
     /// Those that something has happened to: whether they still help is asked before anything else is decided.
-    questioned: BTreeSet<PodUid>,
+    to_recheck: BTreeSet<PodUid>,
 }
 
 impl Nominations {
@@ -101,7 +101,7 @@ impl Engine {
         }
         let (pod, order) = (record.pod.clone(), record.order);
         let Some(granted) = self.granted_to(&pod) else { return false };
-        let place = Reservation { node: nomination.place.node.clone(), granted };
+        let place = Reservation { node: nomination.place.node.clone(), granted, volumes: None };
         let mark = self.ledger.mark();
         self.ledger.nominate(order, &pod, &place);
         if self.pre_filter_nominated(order, &pod.spec).is_err() {
@@ -109,7 +109,7 @@ impl Engine {
             return false;
         }
         self.ledger.commit();
-        self.question_nominees_of(&place);
+        self.recheck_nominations_reserving(&place);
         if let Some(nomination) =
             self.observed.pods.get_mut(uid).and_then(|it| it.nominated.as_mut())
         {
@@ -195,15 +195,15 @@ impl Engine {
         rules::filter_without(rules, &self.observed.cluster, &to_place, node, &leaving).is_empty()
     }
 
-    /// To be called after every change of the cluster. Pods that ask something of the Pods on other Nodes are asked
-    /// about those when they are tried, and before each deletion.
-    pub(crate) fn question_nominees_on(&mut self, change: ClusterChange<'_>) {
+    /// To be called after every change of the cluster. Constraints that depend on Pods on
+    /// other Nodes are rechecked when the Pod is tried, and before each deletion.
+    pub(crate) fn recheck_nominations_on(&mut self, change: ClusterChange<'_>) {
         if self.nominations.due.is_empty() {
             return;
         }
-        let questioned = &mut self.nominations.questioned;
+        let to_recheck = &mut self.nominations.to_recheck;
         let mut on = |node: &NodeName| {
-            questioned.extend(self.observed.cluster.nominated(node).map(|pod| pod.uid.clone()));
+            to_recheck.extend(self.observed.cluster.nominated(node).map(|pod| pod.uid.clone()));
         };
         match change {
             ClusterChange::Node(node) => on(node),
@@ -211,45 +211,55 @@ impl Engine {
                 let pods = [before, after].into_iter().flatten();
                 pods.flat_map(|pod| [&pod.node, &pod.nominated_node]).flatten().for_each(on);
             }
-            ClusterChange::Namespaces | ClusterChange::Selectors { .. } => {
-                questioned.extend(self.nominations.due.iter().map(|(_, uid)| uid.clone()));
+            ClusterChange::Volumes(_) => {
+                let has_volumes = |uid: &&PodUid| {
+                    let record = self.observed.pods.get(uid);
+                    record.is_some_and(|it| !it.pod.spec.volumes.is_empty())
+                };
+                let nominated = self.nominations.due.iter().map(|(_, uid)| uid);
+                to_recheck.extend(nominated.filter(has_volumes).cloned());
+            }
+            ClusterChange::Namespaces
+            | ClusterChange::Selectors { .. }
+            | ClusterChange::Feasibility => {
+                to_recheck.extend(self.nominations.due.iter().map(|(_, uid)| uid.clone()));
             }
         }
     }
 
-    pub(crate) fn question_nominee(&mut self, uid: &PodUid) {
+    pub(crate) fn recheck_nomination(&mut self, uid: &PodUid) {
         if self.observed.pods.get(uid).is_some_and(|record| record.nominated.is_some()) {
-            self.nominations.questioned.insert(uid.clone());
+            self.nominations.to_recheck.insert(uid.clone());
         }
     }
 
     /// Others have taken some of these objects.
-    pub(crate) fn question_nominees_of(&mut self, reservation: &Reservation) {
+    pub(crate) fn recheck_nominations_reserving(&mut self, reservation: &Reservation) {
         for granted in &reservation.granted {
             let nominees = self.ledger.nominees(&granted.uid);
             let nominees = nominees.map(|(_, nominee)| nominee.holder.uid.clone());
-            self.nominations.questioned.extend(nominees);
+            self.nominations.to_recheck.extend(nominees);
         }
     }
 
     /// What these objects promise, or to which namespaces, may have changed.
-    pub(crate) fn question_nominees_for(&mut self, concerns: impl Fn(&ObjectRef) -> bool) {
+    pub(crate) fn recheck_nominations_needing(&mut self, concerns: impl Fn(&ObjectRef) -> bool) {
         let nominated = self.nominations.due.iter().map(|(_, uid)| uid);
         let concerned = nominated.filter(|uid| {
             let record = self.observed.pods.get(uid);
             record.is_some_and(|it| it.pod.spec.needs.iter().any(|need| concerns(&need.object)))
         });
         let concerned: Vec<PodUid> = concerned.cloned().collect();
-        self.nominations.questioned.extend(concerned);
+        self.nominations.to_recheck.extend(concerned);
     }
 
     /// To be called when everything that an event or an attempt changes is changed. The last in order are asked first:
     /// where two cannot both be kept, the earlier keeps its own.
     pub(crate) fn reconsider_nominations(&mut self) {
-        while !self.nominations.questioned.is_empty() {
-            let questioned = std::mem::take(&mut self.nominations.questioned);
+        while !self.nominations.to_recheck.is_empty() {
+            let to_recheck = std::mem::take(&mut self.nominations.to_recheck);
             let mut records: Vec<_> =
-                questioned.iter().filter_map(|uid| self.observed.pods.get(uid)).collect();
+                to_recheck.iter().filter_map(|uid| self.observed.pods.get(uid)).collect();
             records.sort_by_key(|record| std::cmp::Reverse(record.order));
             let uids: Vec<PodUid> = records.iter().map(|it| it.pod.uid.clone()).collect();
             for uid in uids {

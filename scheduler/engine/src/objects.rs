@@ -20,18 +20,18 @@ pub const BACKEND_FRESH_FOR: Duration = Duration::from_secs(15);
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Objects {
-    #[serde(with = "crate::written::pairs")]
+    #[serde(with = "model::pairs")]
     by_ref: BTreeMap<ObjectRef, Reservable>,
     refs_by_uid: BTreeMap<ObjectUid, ObjectRef>,
     /// Those of which a window opens or closes, the next first.
     windows: BTreeSet<(Instant, ObjectRef)>,
     /// By name, not UID: Pods may wait for an object that does not exist yet.
-    #[serde(with = "crate::written::pairs")]
+    #[serde(with = "model::pairs")]
     queues: BTreeMap<ObjectRef, BandwidthQueue>,
     not_installed: BTreeSet<ObjectKind>,
     fresh_until: BTreeMap<ObjectKind, Instant>,
     /// AttestationPolicies, with the namespaces that each lets in.
-    #[serde(with = "crate::written::pairs")]
+    #[serde(with = "model::pairs")]
     tenants: BTreeMap<ObjectKey, BTreeSet<Arc<str>>>,
     /// The security domain of each Namespace that has one.
     domains: BTreeMap<Arc<str>, Arc<str>>,

@@ -12,7 +12,7 @@ use crate::rejection::Rejection;
 
 /// A Pod that waits for another scheduler.
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate<'a> {
+pub struct ForeignPod<'a> {
     pub uid: &'a PodUid,
     pub spec: &'a PodSpec,
     pub nominated: Option<&'a NodeName>,
@@ -46,10 +46,10 @@ impl Engine {
     /// Changes nothing. To be called before the engine handles the event that shows what became of the Pod.
     pub fn opinion(
         &self,
-        candidate: Candidate<'_>,
+        pod: ForeignPod<'_>,
         chosen: Option<&NodeName>,
     ) -> (Opinion, NodeOpinion) {
-        let Candidate { uid, spec, nominated } = candidate;
+        let ForeignPod { uid, spec, nominated } = pod;
         let nominated = nominated.map(|node| (node.clone(), uid.clone()));
         let key = ParkKey { nominated, ..ParkKey::of(spec) };
         let nodes_total = self.observed.cluster.nodes.len();

@@ -106,8 +106,8 @@ impl Evictions {
 
 impl Engine {
     /// Nominates the Pod for the Node, and begins the eviction of the victims.
-    pub(crate) fn nominate(&mut self, preemptor: &PodUid, clearing: Clearing) {
-        let Clearing { node, victims } = clearing;
+    pub(crate) fn nominate(&mut self, preemptor: &PodUid, plan: PreemptionPlan) {
+        let PreemptionPlan { node, victims } = plan;
         let Some(record) = self.observed.pods.get(preemptor) else { return };
         let (key, priority) = (record.pod.key.clone(), record.pod.spec.scheduling.priority);
         self.stats.preemptions += 1;
@@ -152,6 +152,7 @@ impl Engine {
     /// Another replica may have led meanwhile: nominations are read from the Pods, as far as they can still be reserved.
     /// The announcement of a victim that none of them needs is withdrawn.
     pub(crate) fn term_began(&mut self) {
+        self.abandon_all_unsent();
         self.outbox.evictions = Evictions::default();
         self.take_over_announced();
         self.outbox.uses.report_anew(self.observed.objects.refs());
@@ -325,7 +326,7 @@ impl Engine {
 }
 
 /// A Node to make room on, and the victims.
-pub(crate) struct Clearing {
+pub(crate) struct PreemptionPlan {
     pub node: NodeName,
     pub victims: Vec<PodUid>,
 }

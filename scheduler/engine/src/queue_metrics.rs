@@ -86,7 +86,7 @@ impl Queue {
             | Stage::Finished
             | Stage::Reporting
             | Stage::Throttled
-            | Stage::Binding { .. }
+            | Stage::Binding(_)
             | Stage::Bound => None,
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use model::{ClusterPod, Instant, NodeName, ObjectRef, Pod};
+use model::{ClusterPod, Instant, NodeName, ObjectRef, Pod, PodVolumeBindings};
 
 use crate::ledger::Reservation;
 use crate::nomination::Nomination;
@@ -26,15 +26,15 @@ pub(crate) struct Record {
     pub first_seen: Instant,
     /// Its nominated Node, with everything that it takes there.
     pub nominated: Option<Box<Nomination>>,
-    /// Where it is parked. What is parked there says so, too.
+    /// The class under which it is parked. Derived: `Parked` has it as well.
     #[serde(skip)]
     pub parked_as: Option<Box<ParkKey>>,
-    /// The kind as which it was woken, until it has been tried.
+    /// The class as which it was woken, until it has been tried.
     pub woken_as: Option<Box<ParkKey>>,
     pub rejection: Option<Box<Rejection>>,
     pub report: ReportState,
     pub attempts: AttemptHistory,
-    /// Memory for what others will see of it, while it waits: nothing is to be allocated when it is placed.
+    /// An allocated ClusterPod, reused when the Pod is placed, so that placing allocates nothing.
     #[serde(skip)]
     pub prepared: Option<Arc<ClusterPod>>,
 }
@@ -45,7 +45,7 @@ impl Record {
         self.prepared = Some(Arc::new(self.as_placed(None, None)));
     }
 
-    /// The Pod as [`Self::in_cluster`] says it is, for others to see.
+    /// The Pod as [`Self::in_cluster`] says it is: its entry in the cluster.
     pub fn show(&mut self) -> Option<Arc<ClusterPod>> {
         let now = self.in_cluster()?;
         Some(self.prepared_as(now))
@@ -66,10 +66,15 @@ impl Record {
         shown
     }
 
-    /// What kind of Pod it is to the Nodes.
+    /// The claims that are bound for the sake of this Pod, while it is placed.
+    pub fn volumes(&self) -> Option<&PodVolumeBindings> {
+        self.reservation.as_ref()?.volumes.as_deref()
+    }
+
+    /// The class under which the Pod is parked.
     pub fn park_key(&self) -> ParkKey {
         let nominated = self.nominated_node().map(|node| (node.clone(), self.pod.uid.clone()));
-        ParkKey { nominated, ..ParkKey::of(&self.pod.spec) }
+        ParkKey { nominated, ..ParkKey::of_pod(&self.pod) }
     }
 
     /// Its nominated Node.
@@ -94,6 +99,7 @@ impl Record {
             deletion: *deletion,
             scheduling: spec.scheduling.clone(),
             reach: Vec::new(),
+            volumes: spec.volumes.clone(),
         }
     }
 
@@ -123,6 +129,7 @@ impl Record {
             deletion,
             scheduling,
             reach,
+            volumes,
         } = shown;
         *key == self.pod.key
             && *uid == self.pod.uid
@@ -132,6 +139,7 @@ impl Record {
             && *deletion == self.pod.deletion
             && *scheduling == self.pod.spec.scheduling
             && reach.is_empty()
+            && *volumes == self.pod.spec.volumes
     }
 }
 
@@ -158,11 +166,43 @@ pub(crate) enum Stage {
     Reporting,
     /// Its turn has come, but its namespace has as many Bindings without an outcome as it may have.
     Throttled,
-    /// The Binding is on its way.
-    Binding {
-        is_unclear: bool,
-    },
+    /// Placed: in its binding cycle, as kube-scheduler calls it.
+    Binding(BindingStep),
     Bound,
+}
+
+/// How far the binding cycle of a placed Pod is. Everything that the Pod needs is reserved throughout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum BindingStep {
+    /// What must come before the Binding is being written.
+    Writing,
+    /// The same, and the Pod has changed or is being deleted since: it is given up when the writes have ended.
+    Abandoned,
+    /// Everything is written. What others make of it is awaited, until then at the latest.
+    Awaiting { until: Instant },
+    /// The Binding is sent as soon as there is a slot for it.
+    Ready,
+    /// The Binding is on its way.
+    Sent { is_unclear: bool },
+}
+
+impl BindingStep {
+    pub const SENT: Self = Self::Sent { is_unclear: false };
+    pub const UNCLEAR: Self = Self::Sent { is_unclear: true };
+
+    /// Whether a call about it is under way.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Writing | Self::Abandoned | Self::Sent { .. })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Writing | Self::Abandoned => "preparing",
+            Self::Awaiting { .. } => "waiting for volumes",
+            Self::Ready | Self::Sent { is_unclear: false } => "binding",
+            Self::Sent { is_unclear: true } => "binding, outcome unclear",
+        }
+    }
 }
 
 impl Stage {
@@ -173,14 +213,13 @@ impl Stage {
             Self::Active | Self::Reporting | Self::Throttled => "active",
             Self::Backoff => "backoff",
             Self::Parked | Self::InQueue(_) | Self::Blocked(_) | Self::OnHold => "unschedulable",
-            Self::Binding { is_unclear: false } => "binding",
-            Self::Binding { is_unclear: true } => "binding, outcome unclear",
+            Self::Binding(step) => step.name(),
             Self::Bound => "bound",
         }
     }
 
     /// Whether the Pod waits to be placed.
     pub fn is_waiting(&self) -> bool {
-        !matches!(self, Self::Gated | Self::Finished | Self::Binding { .. } | Self::Bound)
+        !matches!(self, Self::Gated | Self::Finished | Self::Binding(_) | Self::Bound)
     }
 }

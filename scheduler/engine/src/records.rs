@@ -15,7 +15,7 @@ type RecordIndex = u32;
 /// are in the records. A walk whose order could become visible uses [`Self::sorted`].
 #[derive(Debug, Default)]
 pub(crate) struct Records {
-    places: Vec<Option<Box<Record>>>,
+    slots: Vec<Option<Box<Record>>>,
     free: Vec<RecordIndex>,
     by_uid: HashTable<RecordIndex>,
     by_key: HashTable<RecordIndex>,
@@ -27,59 +27,59 @@ pub(crate) struct Records {
 
 impl Records {
     pub fn get(&self, uid: &PodUid) -> Option<&Record> {
-        at(&self.places, self.place_of(uid)?)
+        at(&self.slots, self.slot_of(uid)?)
     }
 
     pub fn get_mut(&mut self, uid: &PodUid) -> Option<&mut Record> {
-        let place = self.place_of(uid)?;
+        let slot = self.slot_of(uid)?;
         if !self.last.as_ref().is_some_and(|(last, _)| last.is_same(uid)) {
-            self.last = Some((uid.clone(), place));
+            self.last = Some((uid.clone(), slot));
         }
-        self.places.get_mut(place as usize)?.as_deref_mut()
+        self.slots.get_mut(slot as usize)?.as_deref_mut()
     }
 
     /// The Pod that bears this name now.
     pub fn named(&self, key: &ObjectKey) -> Option<&Record> {
         let is_it =
-            |place: &RecordIndex| at(&self.places, *place).is_some_and(|it| it.pod.key == *key);
-        let place = self.by_key.find(self.hasher.hash_one(key), is_it)?;
-        at(&self.places, *place)
+            |slot: &RecordIndex| at(&self.slots, *slot).is_some_and(|it| it.pod.key == *key);
+        let slot = self.by_key.find(self.hasher.hash_one(key), is_it)?;
+        at(&self.slots, *slot)
     }
 
     pub fn contains_key(&self, uid: &PodUid) -> bool {
-        self.place_of(uid).is_some()
+        self.slot_of(uid).is_some()
     }
 
     /// Neither the UID nor the name may be known yet.
     pub fn insert(&mut self, record: Record) {
-        let Self { places, free, by_uid, by_key, hasher, .. } = self;
+        let Self { slots, free, by_uid, by_key, hasher, .. } = self;
         let (uid, key) = (hasher.hash_one(&record.pod.uid), hasher.hash_one(&record.pod.key));
-        let place = free.pop().unwrap_or_else(|| {
-            places.push(None);
-            RecordIndex::try_from(places.len() - 1).expect("a cluster has fewer than 2^32 Pods")
+        let slot = free.pop().unwrap_or_else(|| {
+            slots.push(None);
+            RecordIndex::try_from(slots.len() - 1).expect("a cluster has fewer than 2^32 Pods")
         });
-        places[place as usize] = Some(Box::new(record));
+        slots[slot as usize] = Some(Box::new(record));
         let hash =
-            |place: &RecordIndex| at(places, *place).map_or(0, |it| hasher.hash_one(&it.pod.uid));
-        by_uid.insert_unique(uid, place, hash);
+            |slot: &RecordIndex| at(slots, *slot).map_or(0, |it| hasher.hash_one(&it.pod.uid));
+        by_uid.insert_unique(uid, slot, hash);
         let hash =
-            |place: &RecordIndex| at(places, *place).map_or(0, |it| hasher.hash_one(&it.pod.key));
-        by_key.insert_unique(key, place, hash);
+            |slot: &RecordIndex| at(slots, *slot).map_or(0, |it| hasher.hash_one(&it.pod.key));
+        by_key.insert_unique(key, slot, hash);
     }
 
     pub fn remove(&mut self, uid: &PodUid) -> Option<Record> {
-        let place = self.place_of(uid)?;
+        let slot = self.slot_of(uid)?;
         self.last = None;
-        let record = *self.places.get_mut(place as usize)?.take()?;
+        let record = *self.slots.get_mut(slot as usize)?.take()?;
         let Self { free, by_uid, by_key, hasher, .. } = self;
         for (table, hash) in
             [(by_uid, hasher.hash_one(uid)), (by_key, hasher.hash_one(&record.pod.key))]
         {
-            if let Ok(entry) = table.find_entry(hash, |other| *other == place) {
+            if let Ok(entry) = table.find_entry(hash, |other| *other == slot) {
                 entry.remove();
             }
         }
-        free.push(place);
+        free.push(slot);
         Some(record)
     }
 
@@ -90,7 +90,7 @@ impl Records {
 
     /// In no order that means anything.
     pub fn values(&self) -> impl Iterator<Item = &Record> {
-        self.places.iter().filter_map(Option::as_deref)
+        self.slots.iter().filter_map(Option::as_deref)
     }
 
     pub fn sorted(&self) -> Vec<(&PodUid, &Record)> {
@@ -100,24 +100,23 @@ impl Records {
     }
 
     pub fn into_sorted(self) -> Vec<Record> {
-        let mut all: Vec<Record> =
-            self.places.into_iter().flatten().map(|record| *record).collect();
+        let mut all: Vec<Record> = self.slots.into_iter().flatten().map(|record| *record).collect();
         all.sort_unstable_by(|one, other| one.pod.uid.cmp(&other.pod.uid));
         all
     }
 
-    fn place_of(&self, uid: &PodUid) -> Option<RecordIndex> {
-        if let Some((_, place)) = self.last.as_ref().filter(|(last, _)| last.is_same(uid)) {
-            return Some(*place);
+    fn slot_of(&self, uid: &PodUid) -> Option<RecordIndex> {
+        if let Some((_, slot)) = self.last.as_ref().filter(|(last, _)| last.is_same(uid)) {
+            return Some(*slot);
         }
         let is_it =
-            |place: &RecordIndex| at(&self.places, *place).is_some_and(|it| it.pod.uid == *uid);
+            |slot: &RecordIndex| at(&self.slots, *slot).is_some_and(|it| it.pod.uid == *uid);
         self.by_uid.find(self.hasher.hash_one(uid), is_it).copied()
     }
 }
 
-fn at(places: &[Option<Box<Record>>], place: RecordIndex) -> Option<&Record> {
-    places.get(place as usize)?.as_deref()
+fn at(slots: &[Option<Box<Record>>], slot: RecordIndex) -> Option<&Record> {
+    slots.get(slot as usize)?.as_deref()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! After a panic: the same knowledge, everything derived from it built anew.
 
 use model::PodUid;
+use rules::{AssumedVolumes, Cluster};
 
 use crate::engine::{Engine, Observed, Outbox, Queues};
 use crate::placing::Placing;
@@ -9,8 +10,8 @@ use crate::records::Records;
 use crate::rejection::Rejection;
 
 impl Engine {
-    /// Rebuilds the engine after a panic inside `poll`, with the Pod that was being tried set
-    /// aside until it changes. Returns that Pod.
+    /// Rebuilds the engine after a panic in any call. If an attempt was under way, its Pod is quarantined until it
+    /// changes, and returned.
     ///
     /// What was observed (Nodes, Pods, Corridors) and what is reserved (for bound and
     /// binding Pods) is kept; queues and sums, which the panic may have left half
@@ -49,15 +50,15 @@ impl Engine {
             parked: _,
             wake_index: _,
             throttle,
+            awaited: _,
+            ready: _,
             kept: _,
             room_changes: _,
             sweep_at,
             sweep_after: _,
         } = queues;
         let pods = pods.into_sorted();
-        for record in &pods {
-            cluster.remove_pod(&record.pod.uid);
-        }
+        forget_pods(&mut cluster, &pods);
         *self = Self {
             now,
             placing: Placing::of(&cluster, placing.seats().to_vec(), config.cache),
@@ -105,7 +106,7 @@ impl Engine {
         }
         let to = match record.stage {
             _ if is_culprit => Stage::OnHold,
-            Stage::Binding { .. } | Stage::Bound | Stage::Gated | Stage::Finished => {
+            Stage::Binding(_) | Stage::Bound | Stage::Gated | Stage::Finished => {
                 record.stage.clone()
             }
             _ => Stage::Active,
@@ -113,6 +114,7 @@ impl Engine {
         if let Some(reservation) = &record.reservation {
             self.ledger.take(&record.pod, reservation);
             self.ledger.commit();
+            self.assume_volumes(reservation);
         }
         self.restore_nomination(&record);
         record.stage = Stage::Gated;
@@ -122,4 +124,12 @@ impl Engine {
         self.move_to(&uid, to);
         self.sync_pod_to_cluster(&uid);
     }
+}
+
+/// Of Pods that are shown anew, with what they have taken.
+fn forget_pods(cluster: &mut Cluster, pods: &[Record]) {
+    for record in pods {
+        cluster.remove_pod(&record.pod.uid);
+    }
+    cluster.assumed_volumes = AssumedVolumes::default();
 }

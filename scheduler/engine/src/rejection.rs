@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use model::{Amount, FailurePolicy, Hold, NodeName, NotReady, ObjectKey, ObjectRef, Phase};
-use rules::Reason;
+use rules::{Plugin, Reason};
 
 pub use crate::nodes_rejection::{NodesRejection, ReasonCount};
 
@@ -21,30 +21,48 @@ pub enum Rejection {
     Object(Box<ObjectRejection>),
     Nodes(NodesRejection),
     /// The Pod's rules cannot be applied.
-    Failed(String),
+    Failed(FailedAttempt),
     /// A Node was found, but the API server did not bind the Pod to it.
     Binding(BindingRejection),
     /// The scheduler itself failed on this Pod; the others go on without it.
     Quarantined,
 }
 
-/// A Binding that the API server refused, with its own words.
+/// An attempt that ended with an error.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedAttempt {
+    pub why: String,
+    /// The error may be of something else than the Pod: it is tried again by itself.
+    pub is_retried: bool,
+}
+
+/// A binding cycle that failed, with the words of the API server, or of the plugin whose PreBind failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BindingRejection {
+    /// `None`: the Binding itself was refused.
+    #[serde(default)]
+    pub plugin: Option<Plugin>,
     pub node: NodeName,
     pub message: Arc<str>,
 }
 
 impl fmt::Display for BindingRejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { node, message } = self;
-        write!(f, "binding rejected: the API server did not bind the Pod to node {node}: {message}")
+        let Self { plugin, node, message } = self;
+        match plugin {
+            Some(plugin) => write!(f, "running PreBind plugin \"{plugin}\": {message}"),
+            None => write!(
+                f,
+                "binding rejected: the API server did not bind the Pod to node {node}: {message}"
+            ),
+        }
     }
 }
 
 impl Rejection {
     pub fn wake_on(&self) -> WakeOn {
         match self {
+            Self::Failed(failed) if failed.is_retried => WakeOn::BackoffEnds,
             Self::Pod(_) | Self::Failed(_) | Self::Quarantined => WakeOn::PodChange,
             Self::Object(rejection) => rejection.wake_on(),
             Self::Nodes(_) => WakeOn::NodeFits,
@@ -56,6 +74,7 @@ impl Rejection {
     pub fn condition_reason(&self) -> ConditionReason {
         match self {
             Self::Binding(_) => ConditionReason::SchedulerError,
+            Self::Failed(failed) if failed.is_retried => ConditionReason::SchedulerError,
             Self::Pod(_)
             | Self::Object(_)
             | Self::Nodes(_)
@@ -68,7 +87,7 @@ impl Rejection {
     pub fn message(&self, nodes_total: usize) -> String {
         match self {
             Self::Pod(hold) => hold.to_string(),
-            Self::Failed(why) => why.clone(),
+            Self::Failed(failed) => failed.why.clone(),
             Self::Binding(rejection) => rejection.to_string(),
             Self::Quarantined => "the scheduler failed on this Pod and has set it aside; \
                                   change or re-create the Pod to have it tried again"
@@ -93,7 +112,7 @@ impl Rejection {
     /// The same, with a note on excluded Nodes: to the rules these are full.
     pub(crate) fn message_with(&self, nodes_total: usize, excluded: Option<&str>) -> String {
         let message = self.message(nodes_total);
-        let is_full = |count: &ReasonCount| count.reason == Reason::TooManyPods;
+        let is_full = |count: &ReasonCount| count.reason == Reason::TOO_MANY_PODS;
         match (self, excluded) {
             (Self::Nodes(nodes), Some(excluded)) if nodes.reasons.values().any(is_full) => {
                 format!("{message} {excluded}")
@@ -104,27 +123,28 @@ impl Rejection {
 
     /// Equal for two rejections that differ only in live figures: a condition is
     /// rewritten when this changes, not with every Amount.
-    pub fn class(&self) -> Class {
+    pub fn fingerprint(&self) -> Fingerprint {
         match self {
-            Self::Pod(hold) => Class::Pod(hold.to_string()),
-            Self::Failed(why) => Class::Pod(why.clone()),
-            Self::Binding(rejection) => Class::Binding(rejection.message.clone()),
-            Self::Quarantined => Class::Quarantined,
+            Self::Pod(hold) => Fingerprint::Pod(hold.to_string()),
+            Self::Failed(failed) => Fingerprint::Pod(failed.why.clone()),
+            Self::Binding(rejection) => Fingerprint::Binding(rejection.message.clone()),
+            Self::Quarantined => Fingerprint::Quarantined,
             Self::Object(rejection) => {
                 let all = std::iter::once(&**rejection).chain(&rejection.others);
-                Class::Objects(all.map(ObjectRejection::substance).collect())
+                Fingerprint::Objects(all.map(ObjectRejection::substance).collect())
             }
             Self::Nodes(rejection) => {
                 let NodesRejection { reasons, unsupported, .. } = rejection;
                 let unsupported = unsupported.iter().map(ToString::to_string);
-                Class::Nodes(unsupported.chain(reasons.keys().cloned()).collect())
+                Fingerprint::Nodes(unsupported.chain(reasons.keys().cloned()).collect())
             }
         }
     }
 }
 
+/// What a report says, without its figures: a Pod is reported again when this changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Class {
+pub enum Fingerprint {
     Pod(String),
     Binding(Arc<str>),
     Quarantined,

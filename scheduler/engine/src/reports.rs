@@ -11,7 +11,7 @@ use priority_queue::PriorityQueue;
 
 use crate::decision::Report;
 use crate::queue::QueuePosition;
-use crate::rejection::Class;
+use crate::rejection::Fingerprint;
 
 /// For one Pod: the first write at once, then this many more at once …
 const BURST: u32 = 3;
@@ -39,7 +39,7 @@ impl Default for EventQueue {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ReportState {
     /// Why it waits, and its nominated Node.
-    pub written: Option<Box<(Class, Option<NodeName>)>>,
+    pub written: Option<Box<(Fingerprint, Option<NodeName>)>>,
     /// Being written now: the next one waits for its outcome.
     pub in_flight: bool,
     /// Something new came up meanwhile.
@@ -54,7 +54,7 @@ impl ReportState {
         if self.writes <= BURST { Instant::START } else { self.last_write + WRITE_INTERVAL }
     }
 
-    pub fn wrote(&mut self, now: Instant, told: (Class, Option<NodeName>)) {
+    pub fn wrote(&mut self, now: Instant, told: (Fingerprint, Option<NodeName>)) {
         self.written = Some(Box::new(told));
         self.in_flight = true;
         self.again = false;
@@ -82,10 +82,10 @@ pub(crate) struct Reports {
     unschedulable_members: BTreeSet<PodUid>,
     /// Objects whose waiting Pods may all need a new report, and how far the walk has come. A long queue is walked in
     /// small steps, behind everything urgent.
-    #[serde(with = "crate::written::pairs")]
+    #[serde(with = "model::pairs")]
     queues: BTreeMap<ObjectRef, Walk>,
     /// Ordered by UID among those due at the same time: no two runs differ.
-    #[serde(with = "crate::written::due")]
+    #[serde(with = "crate::serde_due")]
     later: PriorityQueue<PodUid, Reverse<(Instant, PodUid)>>,
     pub dropped: u64,
     last_was_scheduled: bool,
@@ -242,7 +242,7 @@ mod tests {
         let now = Instant::START + Duration::from_secs(100);
         for _ in 0..4 {
             assert!(state.allowed_at() <= now);
-            state.wrote(now, (Class::Quarantined, None));
+            state.wrote(now, (Fingerprint::Quarantined, None));
         }
         assert_eq!(state.allowed_at(), now + WRITE_INTERVAL);
     }

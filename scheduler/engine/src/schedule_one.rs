@@ -1,6 +1,6 @@
-//! One attempt to place one Pod, in kube-scheduler's steps: `schedule_one` runs a scheduling cycle, `schedule_pod`
-//! finds a Node (PreFilter, Filter, Score), `place_unit` takes what the Pod needs (Reserve), `mark_unschedulable` queues
-//! a Pod that was not placed.
+//! One attempt, in kube-scheduler's steps: `schedule_one` runs a `scheduling_cycle`. In it `place_unit` (transaction.rs)
+//! calls `schedule_pod` for each Pod (PreFilter, Filter, Score), then `place` (Reserve), and commits. `mark_unschedulable`
+//! queues a Pod that was not placed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use std::sync::Arc;
 use model::{NodeName, Pod, PodSpec, PodUid, Reservable};
 use rules::Preemption;
 
-use crate::decision::Bind;
+use crate::decision::Action;
 use crate::engine::Engine;
 use crate::evaluation::Evaluation;
 use crate::placing::{Diagnosis, PreemptionResult};
-use crate::preempt::Clearing;
+use crate::preempt::PreemptionPlan;
 use crate::queue::{Order, ParkKey, backoff_after};
 use crate::record::Stage;
 use crate::rejection::{Cause, NodesRejection, Rejection};
@@ -35,9 +35,9 @@ pub(crate) struct NotPlaced {
 enum NominationChange {
     Keep,
     /// Preemption does not help on any Node.
-    Clear,
+    Remove,
     /// Victims are evicted from this Node to make room.
-    Set(Clearing),
+    Set(PreemptionPlan),
 }
 
 impl From<Rejection> for NotPlaced {
@@ -47,7 +47,8 @@ impl From<Rejection> for NotPlaced {
 }
 
 impl Engine {
-    pub(crate) fn schedule_one(&mut self, uid: &PodUid) -> Option<Bind> {
+    /// What is to be done now, if anything: a Pod that was placed may wait for others.
+    pub(crate) fn schedule_one(&mut self, uid: &PodUid) -> Option<Action> {
         let record = self.observed.pods.get_mut(uid)?;
         if record.report.in_flight {
             self.move_to(uid, Stage::Reporting);
@@ -62,14 +63,14 @@ impl Engine {
                 released.push(&need.object);
             }
         }
-        let decision = if self.queues.throttle.is_full(&pod.spec.namespace, self.now) {
+        let placed = if self.queues.throttle.is_full(&pod.spec.namespace, self.now) {
             self.move_to(uid, Stage::Throttled);
             None
         } else {
             self.scheduling_cycle(&pod, order, &key)
         };
         // The Pod was not placed, so the bandwidth that woke it may be left for the next in the queue.
-        for object in released.into_iter().filter(|_| decision.is_none()) {
+        for object in released.into_iter().filter(|_| placed.is_none()) {
             self.release_queue(object);
         }
         if let Some(key) = woken_as {
@@ -77,26 +78,31 @@ impl Engine {
         }
         self.reconsider_nominations();
         self.trying = None;
-        decision
+        placed.and_then(|actions| actions.into_iter().next())
     }
 
-    /// Reserves and binds, or queues the Pod as unschedulable.
-    fn scheduling_cycle(&mut self, pod: &Arc<Pod>, order: Order, key: &ParkKey) -> Option<Bind> {
+    /// Reserves and begins the binding cycle, or queues the Pod as unschedulable.
+    fn scheduling_cycle(
+        &mut self,
+        pod: &Arc<Pod>,
+        order: Order,
+        key: &ParkKey,
+    ) -> Option<Vec<Action>> {
         let unit = [UnitPod { pod, order, key }];
         let (pod, NotPlaced { rejection, nomination }) = match self.place_unit(&unit) {
-            UnitOutcome::Placed(binds) => return binds.into_iter().next(),
+            UnitOutcome::Placed(actions) => return Some(actions),
             UnitOutcome::NotPlaced { number, why } => (unit[number].pod, why),
         };
         match nomination {
             NominationChange::Keep => {}
-            NominationChange::Clear => self.set_nomination(&pod.uid, None),
+            NominationChange::Remove => self.set_nomination(&pod.uid, None),
             NominationChange::Set(clearing) => self.nominate(&pod.uid, clearing),
         }
         if !self.reserve_nominated(&pod.uid) {
             self.set_nomination(&pod.uid, None);
         }
         self.mark_unschedulable(&pod.uid, rejection);
-        self.question_nominee(&pod.uid);
+        self.recheck_nomination(&pod.uid);
         // The Binding that its namespace may have in flight is free again.
         self.release_throttled(&pod.spec.namespace);
         None
@@ -136,9 +142,9 @@ impl Engine {
         let (message, nomination) = match preemption {
             PreemptionResult::NotTried => (None, NominationChange::Keep),
             PreemptionResult::NotEligible(why) => (Some(why.to_string()), NominationChange::Keep),
-            PreemptionResult::NotHelpful(why) => (Some(why), NominationChange::Clear),
+            PreemptionResult::NotHelpful(why) => (Some(why), NominationChange::Remove),
             PreemptionResult::Possible(node, victims) => {
-                (None, NominationChange::Set(Clearing { node, victims }))
+                (None, NominationChange::Set(PreemptionPlan { node, victims }))
             }
         };
         let rejection = self.rejected_by_nodes(NodesRejection::of_counts(reasons, message));
@@ -152,11 +158,11 @@ impl Engine {
             Preemption::NotTried | Preemption::ClaimsNotFound | Preemption::NotEligible(_) => {
                 NominationChange::Keep
             }
-            Preemption::NotHelpful(_) => NominationChange::Clear,
+            Preemption::NotHelpful(_) => NominationChange::Remove,
             Preemption::Possible { mut candidates, best } => {
                 let node = self.any_of(&best);
                 let victims = candidates.remove(&node).map(|it| it.victims).unwrap_or_default();
-                NominationChange::Set(Clearing { node, victims })
+                NominationChange::Set(PreemptionPlan { node, victims })
             }
         }
     }
@@ -182,7 +188,7 @@ impl Engine {
             WakeOn::BackoffEnds => Stage::Backoff,
         };
         let Some(record) = self.observed.pods.get_mut(uid) else { return };
-        if to == Stage::Parked {
+        if matches!(to, Stage::Parked | Stage::Backoff) {
             record.failures = record.failures.saturating_add(1);
             record.not_before = self.now + backoff_after(record.failures);
         }

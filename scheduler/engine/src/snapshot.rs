@@ -4,11 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::{
-    ClusterNode, ClusterPod, Instant, LabelSelector, Labels, NodeName, ObjectKey, ObjectKind,
-    ObjectRef, Owner, PodDisruptionBudget, PodUid,
-};
-use rules::{Cluster, ClusterContext};
+use model::{ClusterNode, ClusterPod, Instant, NodeName, ObjectKind, ObjectRef, PodUid};
+use rules::{Cluster, ClusterObjects};
 use serde::{Deserialize, Serialize};
 
 use crate::device_classes::DeviceClasses;
@@ -20,7 +17,7 @@ use crate::observe::WatchedKind;
 use crate::placing::Placing;
 use crate::queue::{NamespaceThrottle, ParkKey, Parked};
 use crate::queue_metrics::QueueMetrics;
-use crate::record::{Record, Stage};
+use crate::record::{BindingStep, Record, Stage};
 use crate::records::Records;
 use crate::rng::Rng;
 use crate::stats::Stats;
@@ -37,12 +34,7 @@ pub struct Snapshot {
     nodes: Vec<ClusterNode>,
     /// The Node in each slot: ties are broken by slot.
     seats: Vec<Option<NodeName>>,
-    namespaces: BTreeMap<Arc<str>, Labels>,
-    budgets: Vec<PodDisruptionBudget>,
-    #[serde(with = "crate::written::pairs")]
-    services: BTreeMap<ObjectKey, Labels>,
-    #[serde(with = "crate::written::pairs")]
-    owners: BTreeMap<(Arc<str>, Owner), LabelSelector>,
+    cluster_objects: ClusterObjects,
     pods: Vec<Record>,
     /// Pods that the cluster shows otherwise than their records say: those of other schedulers, and some
     /// of which the rules need not know the last change.
@@ -58,7 +50,7 @@ pub struct Snapshot {
     #[serde(default)]
     sweep_after: Option<ParkKey>,
     outbox: Outbox,
-    #[serde(with = "crate::written::pairs")]
+    #[serde(with = "model::pairs")]
     kept: BTreeMap<ObjectRef, u64>,
     room_changes: u64,
     unsynced: BTreeSet<WatchedKind>,
@@ -110,21 +102,20 @@ impl Engine {
             parked,
             wake_index: _,
             throttle,
+            awaited: _,
+            ready: _,
             kept,
             room_changes,
             sweep_at,
             sweep_after,
         } = queues;
-        let ClusterContext { nodes, namespaces, budgets, services, owners } = cluster.context();
+        let (nodes, cluster_objects) = cluster.without_pods();
         Snapshot {
             config: config.clone(),
             now: *now,
             nodes: nodes.values().cloned().collect(),
             seats: placing.seats().to_vec(),
-            namespaces: namespaces.clone(),
-            budgets: budgets.values().cloned().collect(),
-            services: services.clone(),
-            owners: owners.clone(),
+            cluster_objects: cluster_objects.clone(),
             pods: pods.sorted().into_iter().map(|(_, record)| record.clone()).collect(),
             shown_otherwise: self.shown_otherwise(),
             objects: objects.clone(),
@@ -175,10 +166,7 @@ impl Engine {
             now,
             nodes,
             seats,
-            namespaces,
-            budgets,
-            services,
-            owners,
+            cluster_objects,
             pods,
             shown_otherwise,
             objects,
@@ -200,8 +188,10 @@ impl Engine {
             stats,
             queue_metrics,
         } = snapshot;
+        let mut cluster = Cluster::new(nodes, []);
+        cluster.objects = cluster_objects;
         let observed = Observed {
-            cluster: restore_cluster(nodes, namespaces, budgets, services, owners),
+            cluster,
             pods: Records::default(),
             objects,
             fresh,
@@ -260,13 +250,18 @@ impl Engine {
         if let Some(reservation) = &record.reservation {
             self.ledger.take(&record.pod, reservation);
             self.ledger.commit();
+            self.assume_volumes(reservation);
         }
         self.restore_nomination(&record);
         if let Some(pod) = record.in_cluster() {
             self.observed.cluster.insert_pod(pod);
         }
         let stands = match record.stage {
-            Stage::Active | Stage::Backoff | Stage::InQueue(_) | Stage::Blocked(_) => true,
+            Stage::Active
+            | Stage::Backoff
+            | Stage::InQueue(_)
+            | Stage::Blocked(_)
+            | Stage::Binding(BindingStep::Awaiting { .. } | BindingStep::Ready) => true,
             // Parked ones are written with all that their class knows of Nodes, those that are throttled and those
             // that are being bound with their namespace.
             Stage::Parked
@@ -275,7 +270,7 @@ impl Engine {
             | Stage::Finished
             | Stage::OnHold
             | Stage::Reporting
-            | Stage::Binding { .. }
+            | Stage::Binding(_)
             | Stage::Bound => false,
         };
         let stage = record.stage.clone();
@@ -288,19 +283,4 @@ impl Engine {
             self.move_to(&uid, stage);
         }
     }
-}
-
-fn restore_cluster(
-    nodes: Vec<ClusterNode>,
-    namespaces: BTreeMap<Arc<str>, Labels>,
-    budgets: Vec<PodDisruptionBudget>,
-    services: BTreeMap<ObjectKey, Labels>,
-    owners: BTreeMap<(Arc<str>, Owner), LabelSelector>,
-) -> Cluster {
-    let mut cluster = Cluster::new(nodes, []);
-    (cluster.namespaces, cluster.services, cluster.owners) = (namespaces, services, owners);
-    for budget in budgets {
-        cluster.insert_budget(budget);
-    }
-    cluster
 }

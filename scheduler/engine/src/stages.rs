@@ -1,11 +1,11 @@
 //! The stages of a Pod, and the one function that moves it between them.
 
-use model::{Need, ObjectRef, PodUid};
+use model::{Amount, Need, ObjectRef, Pod, PodSpec, PodUid};
 use rules::{Chances, Prospect};
 
 use crate::engine::Engine;
-use crate::queue::{ParkKey, UnblockOn};
-use crate::record::Stage;
+use crate::queue::{Order, ParkKey, UnblockOn};
+use crate::record::{BindingStep, Record, Stage};
 use crate::rejection::Rejection;
 use crate::throttling::BindingChange;
 use crate::wakes_on::WakeOn;
@@ -23,64 +23,91 @@ impl Engine {
         if self.trying.as_ref() == Some(uid) && !is_put_off {
             self.queue_metrics.tried(self.now, record);
         }
-        let order = record.order;
-        let pod = record.pod.clone();
-        let spec = &pod.spec;
+        let (order, pod) = (record.order, record.pod.clone());
         let binding = BindingChange::of(&from, &to);
-        let amount = |of: &ObjectRef| spec.need_of(of).map(Need::reserves).unwrap_or_default();
+        self.leave_stage(&pod, order, from);
+        self.enter_stage(&pod, order, to);
+        if let Some(change) = binding {
+            self.note_binding(&pod, change);
+        }
+    }
+
+    fn leave_stage(&mut self, pod: &Pod, order: Order, from: Stage) {
+        let Pod { uid, spec, .. } = pod;
         match from {
             Stage::Active => self.queues.active.remove(order),
             Stage::Backoff => self.queues.backoff.remove(uid),
             Stage::Throttled => self.queues.throttle.leave(&spec.namespace, order),
             Stage::Parked => {
-                if let Some(key) = record.parked_as.take()
+                let record = self.observed.pods.get_mut(uid);
+                if let Some(key) = record.and_then(|record| record.parked_as.take())
                     && self.queues.parked.remove(&key, order)
                 {
                     self.queues.wake_index.remove(&key.plain());
                 }
             }
             Stage::InQueue(object) | Stage::Blocked(object) => {
-                let (objects, amount) = (&mut self.observed.objects, amount(&object));
+                let (objects, amount) = (&mut self.observed.objects, reserves(spec, &object));
                 objects.with_queue(&object, |queue| queue.leave(&spec.namespace, order, amount));
             }
+            Stage::Binding(BindingStep::Awaiting { until }) => {
+                if let Some(volumes) = self.observed.pods.get(uid).and_then(Record::volumes) {
+                    self.queues.awaited.remove(uid, volumes, until);
+                }
+            }
+            Stage::Binding(BindingStep::Ready) => drop(self.queues.ready.remove(&order)),
             Stage::Gated
             | Stage::Finished
             | Stage::OnHold
             | Stage::Reporting
-            | Stage::Binding { .. }
+            | Stage::Binding(_)
             | Stage::Bound => {}
         }
+    }
+
+    fn enter_stage(&mut self, pod: &Pod, order: Order, to: Stage) {
+        let Pod { uid, spec, .. } = pod;
         match to {
             Stage::Active => self.queues.active.push(uid.clone(), order),
-            Stage::Backoff => self.queues.backoff.push(uid.clone(), record.not_before, order),
+            Stage::Backoff => {
+                let due = self.observed.pods.get(uid).map_or(self.now, |record| record.not_before);
+                self.queues.backoff.push(uid.clone(), due, order);
+            }
             Stage::Throttled => self.queues.throttle.wait(&spec.namespace, order, uid),
             Stage::Parked => self.park(uid),
             Stage::InQueue(object) => {
-                let (objects, amount) = (&mut self.observed.objects, amount(&object));
+                let (objects, amount) = (&mut self.observed.objects, reserves(spec, &object));
                 let uid = uid.clone();
                 objects
                     .with_queue(&object, |queue| queue.join(&spec.namespace, order, amount, uid));
             }
-            Stage::Blocked(object) => {
-                let wake = match record.rejection.as_deref().map(Rejection::wake_on) {
-                    Some(WakeOn::ObjectSpecChange { .. }) => UnblockOn::SpecChange,
-                    Some(WakeOn::PolicyChange { .. }) => UnblockOn::PolicyChange,
-                    Some(WakeOn::DomainChange { .. }) => UnblockOn::DomainChange,
-                    _ => UnblockOn::SpecChangeOrReady,
-                };
-                let objects = &mut self.observed.objects;
-                objects.with_queue(&object, |queue| queue.block(order, uid.clone(), wake));
+            Stage::Blocked(object) => self.block(uid, order, &object),
+            Stage::Binding(BindingStep::Awaiting { until }) => {
+                if let Some(volumes) = self.observed.pods.get(uid).and_then(Record::volumes) {
+                    self.queues.awaited.insert(uid, volumes, until);
+                }
+            }
+            Stage::Binding(BindingStep::Ready) => {
+                self.queues.ready.insert(order, uid.clone());
             }
             Stage::Gated
             | Stage::Finished
             | Stage::OnHold
             | Stage::Reporting
-            | Stage::Binding { .. }
+            | Stage::Binding(_)
             | Stage::Bound => {}
         }
-        if let Some(change) = binding {
-            self.note_binding(&pod, change);
-        }
+    }
+
+    fn block(&mut self, uid: &PodUid, order: Order, object: &ObjectRef) {
+        let rejection = self.observed.pods.get(uid).and_then(|record| record.rejection.as_deref());
+        let wake = match rejection.map(Rejection::wake_on) {
+            Some(WakeOn::ObjectSpecChange { .. }) => UnblockOn::SpecChange,
+            Some(WakeOn::PolicyChange { .. }) => UnblockOn::PolicyChange,
+            Some(WakeOn::DomainChange { .. }) => UnblockOn::DomainChange,
+            _ => UnblockOn::SpecChangeOrReady,
+        };
+        self.observed.objects.with_queue(object, |queue| queue.block(order, uid.clone(), wake));
     }
 
     /// A Pod that has just been rejected fits nowhere; but a nominated one may have victims that leave.
@@ -104,4 +131,9 @@ impl Engine {
             self.file(&class);
         }
     }
+}
+
+/// What the Pod reserves of the object.
+fn reserves(spec: &PodSpec, object: &ObjectRef) -> Amount {
+    spec.need_of(object).map(Need::reserves).unwrap_or_default()
 }

@@ -79,7 +79,7 @@ impl Stats {
             Stage::InQueue(_) => &mut self.in_queue,
             Stage::Blocked(_) => &mut self.blocked,
             Stage::OnHold => &mut self.on_hold,
-            Stage::Binding { .. } => &mut self.binding,
+            Stage::Binding(_) => &mut self.binding,
             Stage::Bound => &mut self.bound,
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use model::{
     Amount, Assignment, ClusterNode, DeclaredBy, DeclaredEnd, Deletion, FailurePolicy, Labels,
     Need, Node, NodeName, ObjectKey, ObjectKind, ObjectRef, Phase, Pod, PodRequests, PodSpec,
-    Reservable, Resources, SchedulingSpec, Taint,
+    PodVolume, Reservable, Resources, SchedulingSpec, Taint,
 };
 
 /// The profile of Pods that say nothing else.
@@ -97,6 +97,7 @@ impl PodBuilder {
                 needs: Vec::new(),
                 failure_policy: None,
                 hold: None,
+                volumes: Arc::default(),
             },
             assignment: Assignment::Waiting,
             declared_end: None,
@@ -141,6 +142,12 @@ impl PodBuilder {
 
     pub fn nominated(mut self, node: &str) -> Self {
         self.nominated_node = Some(node.into());
+        self
+    }
+
+    /// Mounts these claims.
+    pub fn claims(mut self, names: &[&str]) -> Self {
+        self.spec.volumes = names.iter().map(|name| PodVolume::Claim((*name).into())).collect();
         self
     }
 

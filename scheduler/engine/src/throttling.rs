@@ -5,7 +5,7 @@ use std::sync::Arc;
 use model::Pod;
 
 use crate::engine::Engine;
-use crate::record::Stage;
+use crate::record::{BindingStep, Stage};
 
 /// What a move of a Pod from one stage to another means for its Binding.
 #[derive(Clone, Copy)]
@@ -18,13 +18,24 @@ pub(crate) enum BindingChange {
 impl BindingChange {
     pub fn of(from: &Stage, to: &Stage) -> Option<Self> {
         match (from, to) {
-            (Stage::Binding { .. }, Stage::Binding { is_unclear: true }) => Some(Self::Fails),
-            (Stage::Binding { .. }, Stage::Binding { .. }) => None,
-            (Stage::Binding { .. }, to) => Some(Self::Ends { is_bound: *to == Stage::Bound }),
-            (_, Stage::Binding { .. }) => Some(Self::Begins),
-            _ => None,
+            (Stage::Binding(_), Stage::Binding(BindingStep::UNCLEAR)) => Some(Self::Fails),
+            (from, to) => match (is_open(from), is_open(to)) {
+                (false, true) => Some(Self::Begins),
+                (true, false) => Some(Self::Ends { is_bound: has_succeeded(to) }),
+                (true, true) | (false, false) => None,
+            },
         }
     }
+}
+
+/// Whether a call of the binding cycle is under way.
+fn is_open(stage: &Stage) -> bool {
+    matches!(stage, Stage::Binding(step) if step.is_open())
+}
+
+/// Whether the call that ended with this did what it was to do.
+fn has_succeeded(to: &Stage) -> bool {
+    matches!(to, Stage::Bound | Stage::Binding(_))
 }
 
 impl Engine {

@@ -16,7 +16,7 @@ struct Timer {
 }
 
 /// In the order in which they fire.
-const TIMERS: [Timer; 10] = [
+const TIMERS: [Timer; 11] = [
     Timer {
         due: |engine| engine.queues.backoff.next_due(),
         fire: Engine::end_backoffs,
@@ -48,6 +48,11 @@ const TIMERS: [Timer; 10] = [
         due: |engine| engine.observed.foreign.next_due(engine.now),
         fire: Engine::age_foreign,
         cause: QueuedBy::NodeUpdate,
+    },
+    Timer {
+        due: |engine| engine.queues.awaited.next_due(),
+        fire: Engine::end_overdue_volumes,
+        cause: QueuedBy::AttemptFailure,
     },
     Timer {
         due: |engine| engine.outbox.evictions.next_due(),

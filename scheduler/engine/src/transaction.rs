@@ -10,11 +10,10 @@ use model::{ClusterPod, NodeName, Pod, Reservable};
 use rules::Plugin;
 
 use crate::corridor::grant;
-use crate::decision::Bind;
+use crate::decision::{Action, Bind};
 use crate::engine::Engine;
 use crate::ledger::{self, Reservation};
 use crate::queue::{Order, ParkKey};
-use crate::record::Stage;
 use crate::rng::Rng;
 use crate::schedule_one::{Destination, NotPlaced};
 use crate::wake::ClusterChange;
@@ -28,12 +27,10 @@ pub(crate) struct UnitPod<'a> {
 }
 
 pub(crate) enum UnitOutcome {
-    Placed(Vec<Bind>),
+    /// All of them, with what is to be done now.
+    Placed(Vec<Action>),
     /// Nothing was placed, because this Pod of the unit finds no place.
-    NotPlaced {
-        number: usize,
-        why: NotPlaced,
-    },
+    NotPlaced { number: usize, why: NotPlaced },
 }
 
 #[derive(Default)]
@@ -107,7 +104,8 @@ impl Engine {
         let Destination { node, objects } = destination;
         let grant = grant(&pod.spec, &objects);
         let granted = grant.parts().cloned().collect();
-        let reservation = Reservation { node: node.clone(), granted };
+        let volumes = self.volumes_on(pod, &node)?;
+        let reservation = Reservation { node: node.clone(), granted, volumes };
         let Some(record) = self.observed.pods.get_mut(&pod.uid) else {
             return Err("it is not known".to_owned());
         };
@@ -119,21 +117,11 @@ impl Engine {
         if let Some(limit) = self.exceeded(&node, pod, &objects) {
             return Err(format!("that would exceed {limit}"));
         }
+        self.assume_volumes(&reservation);
         let shown_before = self.observed.cluster.insert_pod(shown.clone());
         let change = ClusterChange::Pod { before: shown_before.as_deref(), after: Some(&shown) };
         self.placing.note(change, &self.observed.cluster);
-        let handles = objects.iter().filter_map(|it| Some((it.object.kind, it.handle.clone()?)));
-        let has_references = !objects.is_empty();
-        let bind = Bind {
-            pod: pod.key.clone(),
-            uid: pod.uid.clone(),
-            node,
-            spec: pod.spec.clone(),
-            resource_version: has_references.then(|| pod.resource_version.clone()),
-            handles: handles.collect(),
-            ticket_hashes: objects.iter().filter_map(|it| it.ticket_hash.clone()).collect(),
-            grant: has_references.then_some(grant),
-        };
+        let bind = Bind::new(pod, node, grant, &objects);
         let pod = pod.clone();
         transaction.placed.push(Placed { pod, order, reservation, shown_before, shown, bind });
         Ok(())
@@ -142,7 +130,9 @@ impl Engine {
     /// Undoes everything since the mark.
     pub(crate) fn rollback(&mut self, transaction: &mut Transaction, mark: Mark) {
         let Mark { placed, ledger, rng } = mark;
-        for Placed { pod, shown_before, shown, .. } in transaction.placed.drain(placed..).rev() {
+        for placed in transaction.placed.drain(placed..).rev() {
+            let Placed { pod, order: _, reservation, shown_before, shown, bind: _ } = placed;
+            self.forget_volumes(&reservation);
             match shown_before.clone() {
                 Some(before) => drop(self.observed.cluster.insert_pod(before)),
                 None => drop(self.observed.cluster.remove_pod(&pod.uid)),
@@ -159,11 +149,11 @@ impl Engine {
     }
 
     /// What was placed stays, and everything that follows from it follows now.
-    pub(crate) fn commit(&mut self, transaction: Transaction) -> Vec<Bind> {
+    pub(crate) fn commit(&mut self, transaction: Transaction) -> Vec<Action> {
         self.ledger.commit();
         let commit_one = |Placed { pod, order, reservation, shown_before, shown, bind }| {
             self.reservations_changed(&reservation);
-            self.question_nominees_of(&reservation);
+            self.recheck_nominations_reserving(&reservation);
             self.count_passes(&pod, order);
             self.stats.attempts_scheduled += 1;
             if let Some(record) = self.observed.pods.get_mut(&pod.uid) {
@@ -173,12 +163,12 @@ impl Engine {
                     nomination.is_reserved = false;
                 }
             }
-            self.move_to(&pod.uid, Stage::Binding { is_unclear: false });
+            let action = self.begin_binding_cycle(bind);
             let (before, after): (Option<Arc<ClusterPod>>, _) = (shown_before, Some(&*shown));
             self.wake_after(ClusterChange::Pod { before: before.as_deref(), after });
-            bind
+            action
         };
-        transaction.placed.into_iter().map(commit_one).collect()
+        transaction.placed.into_iter().filter_map(commit_one).collect()
     }
 
     /// The limit that the Pod exceeds with what has just been taken for it, if any. Counted from the Pods themselves,

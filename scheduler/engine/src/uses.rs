@@ -21,9 +21,9 @@ const USERS_NAMED_MAX: usize = 32;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Uses {
     changed: BTreeSet<ObjectRef>,
-    #[serde(with = "crate::written::pairs")]
+    #[serde(with = "model::pairs")]
     written: BTreeMap<ObjectRef, Written>,
-    #[serde(with = "crate::written::due")]
+    #[serde(with = "crate::serde_due")]
     later: PriorityQueue<ObjectRef, Reverse<Instant>>,
     /// Those whose sum of reservations has changed since the metrics were published.
     unmetered: BTreeSet<ObjectRef>,

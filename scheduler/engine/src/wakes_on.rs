@@ -13,7 +13,7 @@ use crate::resource_units::Unit;
 pub enum WakeOn {
     /// The Pod itself changes.
     PodChange,
-    /// The object can promise this much more than it does.
+    /// At least this much of the object is free.
     ObjectFree {
         object: ObjectRef,
         at_least: Amount,
@@ -111,19 +111,13 @@ fn of_nodes(scheduling: &SchedulingSpec, rejected: &NodesRejection) -> Vec<Strin
 
 fn word(scheduling: &SchedulingSpec, reason: &Reason) -> String {
     match reason {
-        Reason::NodeUnschedulable => "a cordoned node is opened".to_owned(),
-        Reason::UntoleratedTaint => {
-            "a taint that the Pod does not tolerate is taken from a node".to_owned()
-        }
-        Reason::NodeName | Reason::NodeAffinity | Reason::NotNamed { .. } => {
+        Reason::Fixed(plugin, index) => rules::fixed_reason(*plugin, *index).wakes_on.to_owned(),
+        Reason::NotNamed { .. } => {
             "a node that the Pod's node selector and affinity match".to_owned()
         }
-        Reason::EnforcedNodeAffinity => "a node that the profile's affinity matches".to_owned(),
         Reason::OutOfReach { object } => {
             format!("a node that the node selector of {object} matches")
         }
-        Reason::HostPorts => "the Pod that holds its host port leaves".to_owned(),
-        Reason::TooManyPods => "a Pod leaves a node that has no place for another".to_owned(),
         Reason::Insufficient { resource, .. } => {
             let asked = Unit::of(resource).tell(scheduling.requests.asked.amount(resource));
             match &**resource {
@@ -131,18 +125,8 @@ fn word(scheduling: &SchedulingSpec, reason: &Reason) -> String {
                 name => format!("{asked} of {name} free on one node"),
             }
         }
-        Reason::TopologySpread => {
-            "the Pods that its spread constraint counts are spread more evenly".to_owned()
-        }
-        Reason::TopologySpreadLabelMissing => {
-            "a node with the label that its spread constraint names".to_owned()
-        }
-        Reason::PodAffinity => "a Pod that its affinity names comes to a node".to_owned(),
-        Reason::PodAntiAffinity => "a Pod that its anti-affinity names leaves".to_owned(),
-        Reason::ExistingPodsAntiAffinity => {
-            "a Pod whose anti-affinity keeps it away leaves".to_owned()
-        }
-        Reason::DeclaredFeatures => "a node that declares the features it needs".to_owned(),
-        Reason::NodeNamesConflict | Reason::Unparsable { .. } => "a change of the Pod".to_owned(),
+        Reason::Volume { problem, .. } => problem.wakes_on(),
+        Reason::Failed { .. } => "a change of its volumes".to_owned(),
+        Reason::Unparsable { .. } => "a change of the Pod".to_owned(),
     }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Deletion, FeatureNames, Node, NodeImage, NodeName, ObjectKey, PodUid, Reach, SchedulingSpec,
+    Deletion, FeatureNames, Node, NodeImage, NodeName, ObjectKey, PodUid, PodVolume, Reach,
+    SchedulingSpec,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +41,9 @@ pub struct ClusterPod {
     pub scheduling: Arc<SchedulingSpec>,
     /// Where the Corridor and the MemoryBundle that it refers to can be used.
     pub reach: Vec<Reach>,
+    /// Those that concern where it can go, in the order of `spec.volumes`.
+    #[serde(default)]
+    pub volumes: Arc<[PodVolume]>,
 }
 
 impl ClusterPod {
@@ -54,6 +58,7 @@ impl ClusterPod {
             deletion: Deletion::default(),
             scheduling: Arc::new(SchedulingSpec { containers: 1, ..SchedulingSpec::default() }),
             reach: Vec::new(),
+            volumes: Arc::default(),
         }
     }
 
@@ -68,6 +73,7 @@ impl ClusterPod {
             deletion: Deletion::default(),
             scheduling,
             reach: Vec::new(),
+            volumes: Arc::default(),
         }
     }
 

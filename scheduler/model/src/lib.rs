@@ -15,6 +15,7 @@ mod image;
 mod node;
 mod node_affinity;
 mod object;
+pub mod pairs;
 mod pod;
 mod pod_affinity;
 mod quantity;
@@ -25,6 +26,7 @@ mod selector;
 mod taint;
 mod time;
 mod topology_spread;
+mod volumes;
 
 pub use amount::{Amount, AmountError};
 pub use cluster::{ClusterNode, ClusterPod};
@@ -35,7 +37,9 @@ pub use host_port::HostPort;
 pub use ids::{NodeName, ObjectKey, ObjectUid, PodUid};
 pub use image::{NodeImage, listed_image_name};
 pub use node::{Labels, Node};
-pub use node_affinity::{NodeAffinity, NodeSelector, NodeSelectorTerm, PreferredNodeTerm};
+pub use node_affinity::{
+    NodeAffinity, NodeSelector, NodeSelectorTerm, PreferredNodeTerm, RawNodeTerm,
+};
 pub use object::{NotReady, ObjectKind, ObjectRef, Phase, Reservable, SECURITY_DOMAIN_LABEL};
 pub use pod::{
     Assignment, DeclaredBy, DeclaredEnd, FailurePolicy, Grant, Granted, Need, Pod, PodSpec,
@@ -52,3 +56,9 @@ pub use selector::{LabelSelector, RawRequirement, Reads, Requirement, SelectorEr
 pub use taint::{Effect, Taint, Toleration, TolerationOperator, first_untolerated};
 pub use time::Instant;
 pub use topology_spread::{NodeInclusionPolicy, TopologySpreadConstraint, WhenUnsatisfiable};
+pub use volumes::{
+    AccessMode, AccessModes, BindingMode, ClaimRef, CsiDriver, CsiNode, CsiStorageCapacity,
+    InTreeDisk, InTreePlugin, InlineDisk, PersistentVolume, PersistentVolumeClaim, PodVolume,
+    PodVolumeBindings, StorageClass, TranslatedVolume, TranslationError, VolumeAttachment,
+    VolumeMode, VolumePhase, VolumeSource,
+};

@@ -20,7 +20,26 @@ pub struct NodeSelector {
     pub terms: Vec<NodeSelectorTerm>,
 }
 
+/// A term as it stands in an object, unchecked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RawNodeTerm {
+    /// `matchExpressions`.
+    pub expressions: Vec<RawRequirement>,
+    /// `matchFields`.
+    pub fields: Vec<RawRequirement>,
+}
+
 impl NodeSelector {
+    pub fn parse(terms: &[RawNodeTerm]) -> Self {
+        let term = |raw: &RawNodeTerm| NodeSelectorTerm::parse(&raw.expressions, &raw.fields);
+        Self { terms: terms.iter().map(term).collect() }
+    }
+
+    /// Whether one of the terms matches by labels alone: see [`NodeSelectorTerm::matches_labels`].
+    pub fn matches_labels(&self, labels: &Labels) -> bool {
+        self.terms.iter().any(|term| term.matches_labels(labels))
+    }
+
     pub fn matches(&self, name: &NodeName, labels: &Labels) -> bool {
         self.terms.iter().any(|term| term.matches(name, labels))
     }
@@ -82,6 +101,14 @@ impl NodeSelectorTerm {
         !is_empty
             && expressions.iter().all(|expression| expression.matches(labels))
             && fields.iter().all(field_holds)
+    }
+
+    /// The same for a volume: its Node has labels and no name, so fields are not looked at. A term of valid fields
+    /// alone matches every Node.
+    pub fn matches_labels(&self, labels: &Labels) -> bool {
+        let Ok(ParsedTerm { expressions, fields }) = &self.parsed else { return false };
+        let is_empty = expressions.is_empty() && fields.is_empty();
+        !is_empty && expressions.iter().all(|expression| expression.matches(labels))
     }
 }
 
@@ -172,6 +199,17 @@ mod tests {
         assert!(term.matches(&NodeName::new("n1"), &zone_a()));
         assert!(!term.matches(&NodeName::new("n2"), &zone_a()));
         assert!(!term.matches(&NodeName::new("n1"), &Labels::new()));
+    }
+
+    #[test]
+    fn by_labels_alone_fields_are_not_looked_at_but_must_be_valid() {
+        let field =
+            |value: &[&str]| NodeSelectorTerm::parse(&[], &[raw("metadata.name", "In", value)]);
+        assert!(field(&["n1"]).matches_labels(&Labels::new()));
+        assert!(!field(&["n1", "n2"]).matches_labels(&Labels::new()));
+        assert!(!NodeSelectorTerm::parse(&[], &[]).matches_labels(&zone_a()));
+        let zone = NodeSelectorTerm::parse(&[raw("zone", "In", &["a"])], &[]);
+        assert!(zone.matches_labels(&zone_a()) && !zone.matches_labels(&Labels::new()));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Amount, Deletion, Hold, NodeName, ObjectKey, ObjectKind, ObjectRef, ObjectUid, PodUid,
-    SchedulingSpec,
+    PodVolume, SchedulingSpec,
 };
 
 /// A Pod as the engine sees it: identity, what it needs, where it stands.
@@ -90,6 +90,10 @@ pub struct PodSpec {
     /// `None`: as the configuration says.
     pub failure_policy: Option<FailurePolicy>,
     pub hold: Option<Hold>,
+    /// Those that bear on where it can go, in the order of `spec.volumes`. Not part of its scheduling spec, which the
+    /// Pods of a StatefulSet share: they differ in nothing else.
+    #[serde(default)]
+    pub volumes: Arc<[PodVolume]>,
 }
 
 impl PodSpec {

@@ -2,9 +2,13 @@
 
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// A parsed quantity, kept in thousandths and rounded up, as Kubernetes does
 /// when a value is finer than its unit. Too large a value counts as [`VALUE_MAX`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Quantity {
     milli: i128,
 }
@@ -26,6 +30,13 @@ impl Quantity {
     #[must_use]
     pub fn saturating_add(self, other: Self) -> Self {
         Self { milli: self.milli.saturating_add(other.milli).min(Self::MAX.milli) }
+    }
+
+    /// The next whole number, without a limit: the form in which sizes of volumes are compared with capacities.
+    #[must_use]
+    pub fn rounded_up(self) -> Self {
+        let whole = self.milli.div_euclid(1000) + i128::from(self.milli.rem_euclid(1000) != 0);
+        Self { milli: whole.saturating_mul(1000) }
     }
 
     /// Thousandths of the unit: the form in which CPU is counted.

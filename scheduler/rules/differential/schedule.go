@@ -15,6 +15,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
@@ -35,12 +36,18 @@ type apiServer struct {
 	mu      sync.Mutex
 	boundTo string
 	victims []string
+	// The Node that was chosen, and what was written for the claims of the Pod.
+	suggested   string
+	taken       []string
+	provisioned []string
 }
 
 func newAPIServer(c *Case) *apiServer {
 	api := &apiServer{Clientset: fake.NewClientset(c.objects()...), victims: []string{}}
 	api.PrependReactor("create", "pods", api.bind)
 	api.PrependReactor("delete", "pods", api.delete)
+	api.PrependReactor("update", "persistentvolumes", api.take)
+	api.PrependReactor("update", "persistentvolumeclaims", api.provision)
 	return api
 }
 
@@ -71,6 +78,40 @@ func (a *apiServer) delete(action clienttesting.Action) (bool, runtime.Object, e
 	return true, nil, nil
 }
 
+// take notes for which claim a PersistentVolume was taken, by its size: names are left to chance among equals.
+func (a *apiServer) take(action clienttesting.Action) (bool, runtime.Object, error) {
+	update, isUpdate := action.(clienttesting.UpdateAction)
+	if !isUpdate {
+		return false, nil, nil
+	}
+	volume, isVolume := update.GetObject().(*v1.PersistentVolume)
+	if !isVolume || volume.Spec.ClaimRef == nil {
+		return false, nil, nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	claim, size := volume.Spec.ClaimRef, volume.Spec.Capacity[v1.ResourceStorage]
+	a.taken = append(a.taken, fmt.Sprintf("%s/%s %d", claim.Namespace, claim.Name, size.Value()))
+	return false, nil, nil
+}
+
+// provision notes which Node was selected for a claim.
+func (a *apiServer) provision(action clienttesting.Action) (bool, runtime.Object, error) {
+	update, isUpdate := action.(clienttesting.UpdateAction)
+	if !isUpdate {
+		return false, nil, nil
+	}
+	claim, isClaim := update.GetObject().(*v1.PersistentVolumeClaim)
+	if !isClaim {
+		return false, nil, nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	node := claim.Annotations["volume.kubernetes.io/selected-node"]
+	a.provisioned = append(a.provisioned, fmt.Sprintf("%s/%s %s", claim.Namespace, claim.Name, node))
+	return false, nil, nil
+}
+
 func (a *apiServer) bound() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -92,6 +133,7 @@ func schedule(c *Case) (*Result, error) {
 	if err := awaitQueued(ctx, sched, &c.Pod); err != nil {
 		return nil, err
 	}
+	noteSuggested(sched, api)
 	sched.ScheduleOne(ctx)
 	pod, err := awaitOutcome(ctx, sched, api, &c.Pod)
 	if err != nil {
@@ -107,11 +149,27 @@ func schedule(c *Case) (*Result, error) {
 		Plugins:   scores.plugins,
 		Nominated: pod.Status.NominatedNodeName,
 		Victims:   api.victims,
+
+		Suggested:   api.suggested,
+		Taken:       api.taken,
+		Provisioned: api.provisioned,
 	}
 	if why := notScheduled(pod); why != nil {
 		result.Reason, result.Message = why.Reason, why.Message
 	}
 	return result, nil
+}
+
+// noteSuggested keeps the Node that the next attempt chooses: a Pod whose claims cannot be bound is not bound to it.
+func noteSuggested(sched *scheduler.Scheduler, api *apiServer) {
+	choose := sched.SchedulePod
+	sched.SchedulePod = func(ctx context.Context, profile framework.Framework, state fwk.CycleState, pod *framework.QueuedPodInfo) (scheduler.ScheduleResult, error) {
+		result, err := choose(ctx, profile, state, pod)
+		api.mu.Lock()
+		defer api.mu.Unlock()
+		api.suggested = result.SuggestedHost
+		return result, err
+	}
 }
 
 // start gives a scheduler that knows the whole cluster and has not tried anything.

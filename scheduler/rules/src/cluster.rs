@@ -6,10 +6,12 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use model::{
-    ClusterNode, ClusterPod, LabelSelector, Labels, NodeName, ObjectKey, Owner,
-    PodDisruptionBudget, PodUid,
+    ClusterNode, ClusterPod, LabelSelector, NodeName, ObjectKey, Owner, OwnerKind, PodUid,
 };
 use smallvec::SmallVec;
+
+use crate::assumed_volumes::AssumedVolumes;
+use crate::plugins::ClusterObjects;
 
 /// Pods by their UID. For looking them up; the order says nothing.
 pub type ByUid = HashMap<PodUid, Arc<ClusterPod>, FixedState>;
@@ -25,13 +27,9 @@ pub struct Cluster {
     nominated: BTreeMap<NodeName, BTreeMap<PodUid, Arc<ClusterPod>>>,
     /// The same Pods, those on Nodes that keep others away: they concern every Pod that is decided.
     keeping_away: BTreeMap<PodUid, Arc<ClusterPod>>,
-    /// The labels of each Namespace.
-    pub namespaces: BTreeMap<Arc<str>, Labels>,
-    pub budgets: BTreeMap<ObjectKey, PodDisruptionBudget>,
-    /// The selectors of Services that have one: default spreading counts the Pods behind them.
-    pub services: BTreeMap<ObjectKey, Labels>,
-    /// The selectors of controllers, by namespace: default spreading counts the Pods of the same.
-    pub owners: BTreeMap<(Arc<str>, Owner), LabelSelector>,
+    pub objects: ClusterObjects,
+    /// What the Pods that are placed but not bound yet have taken of volumes.
+    pub assumed_volumes: AssumedVolumes,
 }
 
 /// The Pods on one Node.
@@ -81,31 +79,19 @@ impl NodeUsage {
     }
 }
 
-/// The part of a cluster that is not derived from its Pods. Borrowed as a whole, so that what is kept of it misses no field.
-#[derive(Clone, Copy, Debug)]
-pub struct ClusterContext<'a> {
-    pub nodes: &'a BTreeMap<NodeName, ClusterNode>,
-    pub namespaces: &'a BTreeMap<Arc<str>, Labels>,
-    pub budgets: &'a BTreeMap<ObjectKey, PodDisruptionBudget>,
-    pub services: &'a BTreeMap<ObjectKey, Labels>,
-    pub owners: &'a BTreeMap<(Arc<str>, Owner), LabelSelector>,
-}
-
 impl Cluster {
-    /// Without `..`: a new field is part of it, or derived from the Pods.
-    pub fn context(&self) -> ClusterContext<'_> {
+    /// The part that is not derived from the Pods. Without `..`: a new field is part of it, or derived.
+    pub fn without_pods(&self) -> (&BTreeMap<NodeName, ClusterNode>, &ClusterObjects) {
         let Self {
             nodes,
             pods: _,
             on_node: _,
             nominated: _,
             keeping_away: _,
-            namespaces,
-            budgets,
-            services,
-            owners,
+            objects,
+            assumed_volumes: _,
         } = self;
-        ClusterContext { nodes, namespaces, budgets, services, owners }
+        (nodes, objects)
     }
 
     pub fn new(
@@ -181,10 +167,6 @@ impl Cluster {
         }
     }
 
-    pub fn insert_budget(&mut self, budget: PodDisruptionBudget) {
-        self.budgets.insert(budget.key.clone(), budget);
-    }
-
     /// Pods with the Nodes they are on. A Pod on a Node that is gone counts nowhere.
     pub fn placed(&self) -> impl Iterator<Item = (&ClusterPod, &ClusterNode)> {
         let on_nodes =
@@ -224,18 +206,36 @@ impl Cluster {
 
     /// The Pods beside which default spreading places a Pod: those of its Services and its owner.
     pub fn siblings_of(&self, pod: &ClusterPod) -> LabelSelector {
+        let services = self.objects.services.iter();
+        let services = services.filter(|(key, selector)| {
+            key.namespace == *pod.namespace() && selector.matches(&pod.labels)
+        });
+        let owner = pod.owner.as_ref().and_then(|owner| self.selector_of(pod.namespace(), owner));
         let mut requirements = Vec::new();
-        let services = self.services.iter().filter(|(key, _)| key.namespace == *pod.namespace());
-        for (_, selector) in services {
-            let selector = LabelSelector::of_labels(selector);
-            if let (true, LabelSelector::All(more)) = (selector.matches(&pod.labels), selector) {
-                requirements.extend(more);
+        for selector in services.map(|(_, selector)| selector).chain(owner) {
+            if let LabelSelector::All(more) = selector {
+                requirements.extend(more.iter().cloned());
             }
         }
-        let owner = pod.owner.as_ref().map(|owner| (pod.namespace().clone(), owner.clone()));
-        if let Some(LabelSelector::All(more)) = owner.and_then(|owner| self.owners.get(&owner)) {
-            requirements.extend(more.iter().cloned());
-        }
         LabelSelector::All(requirements)
+    }
+
+    fn selector_of(&self, namespace: &Arc<str>, owner: &Owner) -> Option<&LabelSelector> {
+        let of_kind = match owner.kind {
+            OwnerKind::ReplicationController => &self.objects.replication_controllers,
+            OwnerKind::ReplicaSet => &self.objects.replica_sets,
+            OwnerKind::StatefulSet => &self.objects.stateful_sets,
+        };
+        of_kind.get(&ObjectKey { namespace: namespace.clone(), name: owner.name.clone() })
+    }
+
+    /// The selectors by which default spreading tells Pods apart: those of Services and controllers.
+    pub fn spreading_selectors(&self) -> impl Iterator<Item = &LabelSelector> {
+        let ClusterObjects {
+            services, replication_controllers, replica_sets, stateful_sets, ..
+        } = &self.objects;
+        [services, replication_controllers, replica_sets, stateful_sets]
+            .into_iter()
+            .flat_map(BTreeMap::values)
     }
 }

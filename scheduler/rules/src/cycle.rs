@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use model::{ClusterNode, ClusterPod, NodeName, SelectorError};
+use model::{ClusterNode, ClusterPod, NodeName};
 
 use crate::cluster::Cluster;
-use crate::decide::Failure;
-use crate::plugins::{Counts, Plugin, Spread};
+use crate::failure::{Failure, FailureCause};
+use crate::plugins::{ClaimsToBind, Counts, ExclusiveClaims, Plugin, Spread, ZoneConditions};
 use crate::reason::Reason;
 use crate::rules::Rules;
 use crate::trial::Trial;
@@ -27,13 +27,17 @@ pub(crate) struct CycleState {
     pub named: Option<BTreeSet<NodeName>>,
     pub affinity: Counts,
     pub spread: Spread,
+    /// `None`: VolumeRestrictions has nothing to say about the Pod, whatever comes and goes.
+    pub exclusive_claims: Option<ExclusiveClaims>,
+    pub claims_to_bind: ClaimsToBind,
+    pub volume_zones: ZoneConditions,
 }
 
 /// Why a plugin ends the cycle before any Node is looked at.
 #[derive(Clone, Debug)]
 pub(crate) enum PreFilterStatus {
     Rejected(Reason),
-    Failed(SelectorError),
+    Failed(FailureCause),
 }
 
 /// The same, of the first plugin that does.
@@ -46,8 +50,11 @@ pub(crate) enum NotFiltered {
 impl<'a> PodContext<'a> {
     pub fn pre_filter(self) -> Result<CycleState, NotFiltered> {
         let mut state = CycleState::default();
-        for plugin in Plugin::ALL.iter().copied().filter(|it| self.rules.filters_by(*it)) {
+        for plugin in Plugin::ALL.iter().copied() {
             let Some(pre_filter) = plugin.registration().pre_filter else { continue };
+            if !self.rules.filters_by(plugin) {
+                continue;
+            }
             pre_filter(self, &mut state).map_err(|status| match status {
                 PreFilterStatus::Rejected(reason) => NotFiltered::Rejected(reason),
                 PreFilterStatus::Failed(why) => NotFiltered::Failed(Failure { plugin, why }),

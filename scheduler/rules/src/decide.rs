@@ -1,13 +1,13 @@
 //! Where a Pod can go, and where best.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
-use model::{ClusterNode, ClusterPod, NodeName, SelectorError, WhenUnsatisfiable};
+use model::{ClusterNode, ClusterPod, NodeName, WhenUnsatisfiable};
 
 use crate::cluster::Cluster;
 use crate::cycle::{NotFiltered, PodContext};
-use crate::plugins::{Plugin, constraints};
+use crate::failure::{Failure, FailureCause};
+use crate::plugins::constraints;
 use crate::reason::Reason;
 use crate::rejection::Rejection;
 use crate::rules::Rules;
@@ -33,18 +33,6 @@ pub struct Placement {
     /// The Nodes that cannot take it, with why. Empty when the Node that was nominated can: then
     /// no other is tried.
     pub rejected: BTreeMap<NodeName, Vec<Reason>>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    pub plugin: Plugin,
-    pub why: SelectorError,
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} cannot be applied: {}", self.plugin, self.why)
-    }
 }
 
 pub fn decide(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Decision {
@@ -75,19 +63,22 @@ pub fn decide_among(
     // The Node that was nominated is tried first, whatever the Pod's affinity names, and taken
     // without a look at the others.
     let nominated = pod.nominated_node.as_ref().and_then(|name| cluster.nodes.get(name));
-    let mut nominee_rejected_by = None;
+    let mut nominated_node_rejected_by = None;
     if let Some(node) = nominated {
         let reasons = try_on(node);
         if reasons.is_empty() {
             return place(context, [node.node.name.clone()].into(), BTreeMap::new());
         }
-        nominee_rejected_by = reasons.first().map(Reason::plugin);
-        rejected.insert(node.node.name.clone(), reasons);
+        // An error at this Node alone ends nothing: the others are tried, and it is once more.
+        if Failure::among(&reasons).is_none() {
+            nominated_node_rejected_by = reasons.first().map(Reason::plugin);
+            rejected.insert(node.node.name.clone(), reasons);
+        }
     }
     let mut feasible = BTreeSet::new();
     for (name, node) in cluster.nodes.iter().take(nodes_max) {
         if !state.names(name) {
-            let not_named = Reason::NotNamed { nominee_rejected_by };
+            let not_named = Reason::NotNamed { nominated_node_rejected_by };
             rejected.entry(name.clone()).or_insert_with(|| vec![not_named]);
             continue;
         }
@@ -97,6 +88,9 @@ pub fn decide_among(
         } else {
             rejected.insert(name.clone(), reasons);
         }
+    }
+    if let Some(failure) = Failure::among(rejected.values().flatten()) {
+        return Decision::Failed(failure);
     }
     if feasible.is_empty() {
         return Decision::Rejected(Rejection::of_nodes(rejected));
@@ -108,7 +102,9 @@ pub fn decide_among(
 /// scored.
 pub fn fits_somewhere(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> bool {
     let soft = constraints(rules, cluster, pod, WhenUnsatisfiable::ScheduleAnyway);
-    if soft.is_err() || pod.node_affinity.preference_error().is_some() {
+    // Volumes may end the attempt at any Node.
+    let may_fail = !pod.volumes.is_empty() || pod.node_affinity.preference_error().is_some();
+    if soft.is_err() || may_fail {
         return matches!(decide(rules, cluster, pod), Decision::Placed(_));
     }
     let context = PodContext { rules, cluster, pod };
@@ -139,11 +135,9 @@ pub fn filter_without(
     let context = PodContext { rules, cluster, pod };
     match context.pre_filter() {
         Err(NotFiltered::Rejected(reason)) => vec![reason],
-        Err(NotFiltered::Failed(Failure { plugin, why })) => {
-            vec![Reason::Unparsable { plugin, why }]
-        }
+        Err(NotFiltered::Failed(failure)) => vec![failure.into()],
         Ok(state) if !state.names(&node.node.name) => {
-            vec![Reason::NotNamed { nominee_rejected_by: None }]
+            vec![Reason::NotNamed { nominated_node_rejected_by: None }]
         }
         Ok(state) => {
             let mut trial = context.on(node, &state);
@@ -165,7 +159,8 @@ fn place(
     let scores = match score(rules, cluster, pod, &feasible) {
         Ok(scores) => scores,
         Err(error) => {
-            return Decision::Failed(Failure { plugin: error.plugin, why: error.why });
+            let why = FailureCause::Selector(error.why);
+            return Decision::Failed(Failure { plugin: error.plugin, why });
         }
     };
     let highest = scores.values().map(|score| score.total).max();

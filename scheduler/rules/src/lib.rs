@@ -14,9 +14,12 @@
 //! What kube-scheduler leaves to chance is returned as a set: the Nodes with the highest score,
 //! the Nodes on which preemption is equally good.
 
+mod assumed_volumes;
 mod cluster;
+mod cluster_objects;
 mod cycle;
 mod decide;
+mod failure;
 mod node_use;
 mod plugins;
 mod reason;
@@ -24,6 +27,7 @@ mod rejection;
 mod rules;
 mod score;
 mod trial;
+mod volume_problem;
 mod wake;
 
 #[cfg(test)]
@@ -31,21 +35,26 @@ mod testkit;
 #[cfg(test)]
 mod tests;
 
-pub use cluster::{ByUid, Cluster, ClusterContext, NodeUsage};
+pub use assumed_volumes::{AssumedVolumes, VolumeOwner};
+pub use cluster::{ByUid, Cluster, NodeUsage};
+pub use cluster_objects::{ObjectEffect, VolumeChange};
 pub use decide::{
-    Decision, Failure, Placement, decide, decide_among, filter, filter_without, fits_somewhere,
+    Decision, Placement, decide, decide_among, filter, filter_without, fits_somewhere,
 };
+pub use failure::{Failure, FailureCause};
 pub use plugins::{
-    CLAIMS_NOT_FOUND, Candidate, Constraint, Ineligible, PREEMPTION, Plugin, Point, Preemption,
-    PreemptionDryRun, PreemptionRefusal, Registration, ResourceUse, Role, VictimCost, Victims,
-    balanced_score, candidates, constraints, fit_score, has_every_key, has_leaving_victims,
-    own_term_means, placed_term_means, preempt, preempt_after, protects, score_needs_every_key,
-    victims_by,
+    CLAIMS_NOT_FOUND, Candidate, ClusterObject, ClusterObjectChange, ClusterObjectId,
+    ClusterObjectKind, ClusterObjects, Constraint, Ineligible, PREEMPTION, Plugin, Point,
+    Preemption, PreemptionDryRun, PreemptionRefusal, Registration, ResourceUse, Role, VictimCost,
+    Victims, balanced_score, candidates, constraints, existing_term_matches, find_pod_volumes,
+    fit_score, has_every_key, has_leaving_victims, own_term_matches, preempt, preempt_after,
+    protects, score_needs_every_key, victims_by,
 };
-pub use reason::Reason;
+pub use reason::{FixedReason, Reason, fixed as fixed_reason};
 pub use rejection::{Rejection, nodes_available};
 pub use rules::{
     DefaultSpread, ResourceWeight, Rules, ScoringStrategy, ShapePoint, SwitchedOff, cpu_and_memory,
 };
 pub use score::{NodeScore, PluginScore, ScoreError, score};
+pub use volume_problem::VolumeProblem;
 pub use wake::{Chances, Prospect, rejection_may_have_changed};

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,8 @@ pub struct Rules {
     pub hard_pod_affinity_weight: i32,
     /// Whether a Pod without preferences of its own is spared those of the Pods already placed.
     pub ignore_preferred_terms_of_existing_pods: bool,
+    /// How long a placed Pod waits for its claims to be bound: `bindTimeoutSeconds` of VolumeBinding.
+    pub volume_bind_timeout: Duration,
 }
 
 impl Default for Rules {
@@ -44,6 +47,7 @@ impl Default for Rules {
             default_spread: DefaultSpread::System,
             hard_pod_affinity_weight: 1,
             ignore_preferred_terms_of_existing_pods: false,
+            volume_bind_timeout: Duration::from_mins(10),
         }
     }
 }

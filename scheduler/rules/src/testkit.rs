@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use model::{
     ClusterNode, ClusterPod, Effect, HostPort, LabelSelector, Labels, Node, NodeImage,
-    NodeSelectorTerm, ObjectKey, PodAffinityTerm, PodRequests, PodUid, PreferredNodeTerm,
-    RawRequirement, Resources, Taint, Toleration, TolerationOperator, TopologySpreadConstraint,
-    WeightedPodAffinityTerm, WhenUnsatisfiable, listed_image_name,
+    NodeSelectorTerm, ObjectKey, PodAffinityTerm, PodDisruptionBudget, PodRequests, PodUid,
+    PreferredNodeTerm, RawRequirement, Resources, Taint, Toleration, TolerationOperator,
+    TopologySpreadConstraint, WeightedPodAffinityTerm, WhenUnsatisfiable, listed_image_name,
 };
 
 use crate::{Cluster, Decision, Placement, Reason, Rejection, Rules, decide, filter};
@@ -232,9 +232,13 @@ pub(crate) fn cluster<const N: usize, const P: usize>(
 ) -> Cluster {
     let nodes = nodes.map(NodeBuilder::build);
     let mut cluster = Cluster::new(nodes, pods.map(PodBuilder::build));
-    cluster.namespaces.insert("team-a".into(), labels("team=a"));
-    cluster.namespaces.insert("team-b".into(), labels("team=b"));
+    cluster.objects.namespaces.insert("team-a".into(), labels("team=a"));
+    cluster.objects.namespaces.insert("team-b".into(), labels("team=b"));
     cluster
+}
+
+pub(crate) fn insert_budget(cluster: &mut Cluster, budget: PodDisruptionBudget) {
+    cluster.objects.budgets.insert(budget.key.clone(), budget);
 }
 
 /// The reasons on one Node of the cluster, by the default rules.

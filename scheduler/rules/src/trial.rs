@@ -8,7 +8,7 @@ use crate::plugins::Plugin;
 use crate::reason::Reason;
 use crate::rules::Rules;
 
-/// A Pod put on the Node, or taken from it, in thought only. The order matters: kube-scheduler
+/// A Pod hypothetically added to the Node or removed from it (kube-scheduler's AddPod and RemovePod). The order matters: kube-scheduler
 /// keeps its sums up to date change by change.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TrialChange<'a> {
@@ -52,11 +52,23 @@ impl Trial<'_> {
         self.first_rejections()
     }
 
+    /// The Pods on the Node after the changes.
+    pub fn pods(&self) -> Vec<&ClusterPod> {
+        let mut pods: Vec<_> = self.cluster.pods_on(&self.node.node.name).collect();
+        for change in &self.changes {
+            match change {
+                TrialChange::Add(pod) => pods.push(pod),
+                TrialChange::Remove(pod) => pods.retain(|other| other.uid != pod.uid),
+            }
+        }
+        pods
+    }
+
     /// The reasons of the first rule that rejects.
     fn first_rejections(&self) -> Vec<Reason> {
-        let plugins = Plugin::ALL.iter().filter(|plugin| self.rules.filters_by(**plugin));
-        let filters = plugins.filter_map(|plugin| plugin.registration().filter);
-        let mut answers = filters.map(|filter| filter(self));
+        let filters = Plugin::ALL.iter().filter_map(|it| Some((*it, it.registration().filter?)));
+        let filters = filters.filter(|(plugin, _)| self.rules.filters_by(*plugin));
+        let mut answers = filters.map(|(_, filter)| filter(self));
         answers.find(|reasons| !reasons.is_empty()).unwrap_or_default()
     }
 }

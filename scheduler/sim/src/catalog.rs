@@ -6,12 +6,16 @@ use std::sync::Arc;
 use k8s_openapi::api::apps::v1::{ReplicaSet, StatefulSet};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{
-    ConfigMap, Event, Namespace, Node, Pod, ReplicationController, Secret, Service, ServiceAccount,
+    ConfigMap, Event, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod,
+    ReplicationController, Secret, Service, ServiceAccount,
 };
 use k8s_openapi::api::events::v1::Event as NewEvent;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::resource::v1::DeviceClass;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
+use k8s_openapi::api::storage::v1::{
+    CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment,
+};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope, Resource};
 use serde::de::DeserializeOwned;
@@ -35,6 +39,13 @@ const BUILTIN: &[Builtin] = &[
     row::<ReplicaSet>(&["rs"], Rules::Controlled, &[], columns::NAME_AND_AGE),
     row::<StatefulSet>(&["sts"], Rules::Controlled, &[], columns::NAME_AND_AGE),
     row::<PodDisruptionBudget>(&["pdb"], Rules::Budget, &[], columns::NAME_AND_AGE),
+    row::<PersistentVolume>(&["pv"], Rules::Controlled, &[], columns::NAME_AND_AGE),
+    row::<PersistentVolumeClaim>(&["pvc"], Rules::Controlled, &[], columns::NAME_AND_AGE),
+    row::<StorageClass>(&["sc"], Rules::Plain, &[], columns::NAME_AND_AGE),
+    row::<CSINode>(&[], Rules::Plain, &[], columns::NAME_AND_AGE),
+    row::<CSIDriver>(&[], Rules::Plain, &[], columns::NAME_AND_AGE),
+    row::<CSIStorageCapacity>(&[], Rules::Plain, &[], columns::NAME_AND_AGE),
+    row::<VolumeAttachment>(&[], Rules::Controlled, &[], columns::NAME_AND_AGE),
     row::<DeviceClass>(&[], Rules::Plain, &[], columns::NAME_AND_AGE),
     row::<Lease>(&[], Rules::Lease, &[], columns::LEASE),
     row::<NewEvent>(&["ev"], Rules::NewEvent, NEW_EVENT_FIELDS, columns::EVENT),

@@ -24,8 +24,8 @@ use super::pace::Pace;
 /// A Pod object is at most 1.5 MiB in etcd.
 const POD_BYTES_MAX: usize = 2 << 20;
 
-/// Questions take their turn in the loop that binds Pods. A survey of 5,000 Nodes takes it some
-/// milliseconds, so what all of them may cost together stays far below a second in each second. A person
+/// Until a twin is built, and where none can be, questions take their turn in the loop that binds Pods. A survey of
+/// 5,000 Nodes takes some milliseconds, so what all of them may cost together stays far below a second in each second. A person
 /// with a console, or a script over a namespace, stays below it too. Users share each pace.
 const EXPLAIN_PACE: Pace = Pace { per_second: 50, burst: 100 };
 /// About one Pod as well, so the same.
@@ -68,7 +68,7 @@ async fn openapi() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], api::OPENAPI_JSON)
 }
 
-fn failure(code: StatusCode, error: impl Into<String>) -> Response {
+pub(super) fn failure(code: StatusCode, error: impl Into<String>) -> Response {
     (code, Json(Failure { error: error.into(), leader: None })).into_response()
 }
 
@@ -159,6 +159,7 @@ fn answer(outcome: Result<impl Serialize, QuestionError>) -> Response {
         QuestionError::Busy => return later(BUSY_FOR, "too many questions are waiting"),
         QuestionError::Stopped => StatusCode::SERVICE_UNAVAILABLE,
         QuestionError::BadPod(_) => StatusCode::BAD_REQUEST,
+        QuestionError::Failed => StatusCode::INTERNAL_SERVER_ERROR,
     };
     failure(code, error.to_string())
 }

@@ -5,12 +5,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use api::Failure;
+use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::{Json, Router};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use kube::Client;
@@ -22,6 +21,7 @@ use tokio_rustls::TlsAcceptor;
 use tracing::{debug, warn};
 
 use super::access::{self, AccessDecision, Action, CachedAuthority, OPEN_PATHS, User};
+use super::api::failure;
 use super::certificates::{self, CertificateError};
 use super::fair_pace::Requester;
 use super::pace::{Bucket, Pace};
@@ -150,7 +150,7 @@ async fn guard(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) 
     }
     match timeout(REQUEST_TIME_MAX, next.run(request)).await {
         Ok(response) => response,
-        Err(_) => said(StatusCode::REQUEST_TIMEOUT, "the request took too long to arrive"),
+        Err(_) => failure(StatusCode::REQUEST_TIMEOUT, "the request took too long to arrive"),
     }
 }
 
@@ -186,11 +186,11 @@ fn allowed_user(verdict: AccessDecision, action: Action<'_>) -> Result<Arc<User>
         AccessDecision::Allowed(user) => return Ok(user),
         AccessDecision::NoToken(why) => {
             let why = format!("{why}: `Authorization: Bearer TOKEN`, as for the API server");
-            (challenge, said(StatusCode::UNAUTHORIZED, &why)).into_response()
+            (challenge, failure(StatusCode::UNAUTHORIZED, why)).into_response()
         }
         AccessDecision::BadToken => {
             let why = "the API server does not know this token: it may have expired";
-            (challenge, said(StatusCode::UNAUTHORIZED, why)).into_response()
+            (challenge, failure(StatusCode::UNAUTHORIZED, why)).into_response()
         }
         AccessDecision::Forbidden(user) => {
             let Action { verb, path } = action;
@@ -198,13 +198,9 @@ fn allowed_user(verdict: AccessDecision, action: Action<'_>) -> Result<Arc<User>
                 "user {user:?} may not {verb} {path:?}: that takes a ClusterRole with it in \
                  nonResourceURLs, like corridor-metrics-reader"
             );
-            said(StatusCode::FORBIDDEN, &why)
+            failure(StatusCode::FORBIDDEN, why)
         }
-        AccessDecision::Unavailable(why) => said(StatusCode::SERVICE_UNAVAILABLE, &why),
+        AccessDecision::Unavailable(why) => failure(StatusCode::SERVICE_UNAVAILABLE, why),
     };
     Err(Box::new(refused))
-}
-
-fn said(code: StatusCode, why: &str) -> Response {
-    (code, Json(Failure { error: why.to_owned(), leader: None })).into_response()
 }

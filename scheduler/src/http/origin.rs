@@ -7,8 +7,6 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use api::Failure;
-use axum::Json;
 use axum::extract::Request;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
@@ -16,6 +14,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::access::OPEN_PATHS;
+use super::api::failure;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -128,7 +127,7 @@ impl IntoResponse for ForbiddenRequest {
                 (StatusCode::FORBIDDEN, error)
             }
         };
-        (code, Json(Failure { error, leader: None })).into_response()
+        failure(code, error)
     }
 }
 

@@ -93,7 +93,8 @@ pub fn simulate(
                 let _ = engine.poll_report();
                 progress(decisions_ns.len());
             }
-            Poll::Yield => {}
+            // No Pod of a simulation has volumes.
+            Poll::Prepare(_) | Poll::Yield => {}
             Poll::Idle => break,
         }
     }

@@ -85,6 +85,7 @@ pub fn specs(shapes: usize, profile: &str, dice: &mut Dice) -> Vec<Arc<PodSpec>>
             needs: Vec::new(),
             failure_policy: None,
             hold: None,
+            volumes: Arc::default(),
         })
     };
     (0..shapes).map(one).collect()

@@ -115,7 +115,7 @@ async fn bind_user(site: &Site, object: &Custom, amount: &str, name: &str) -> Re
 }
 
 /// How often a story repeats what it is about: from the environment, for longer runs than CI's.
-fn count_from(variable: &str, default: usize) -> Result<usize> {
+pub(super) fn count_from(variable: &str, default: usize) -> Result<usize> {
     match env::var(variable) {
         Err(_) => Ok(default),
         Ok(text) => {

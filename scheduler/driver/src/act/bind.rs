@@ -12,7 +12,7 @@ use serde::Serialize;
 use tokio::sync::mpsc::Sender;
 use tracing::warn;
 
-use super::settle::{Write, read_pod, settle, write};
+use super::settle::{Write, read_object, settle, write};
 use super::{JSON, request_with};
 use crate::run::Input;
 use crate::settling::{Outcome, Patience, ReadReply, WRITES_MAX, WriteReply};
@@ -71,7 +71,8 @@ impl Write for Binding<'_> {
             };
             pod.spec.node_name == bind.node.as_str() && annotations.iter().all(has)
         };
-        let (reply, pod) = read_pod(&self.client, &pod_path(bind), &bind.uid, is_as_written).await;
+        let (reply, pod) =
+            read_object(&self.client, &pod_path(bind), bind.uid.as_str(), is_as_written).await;
         self.read = pod.map(Box::new).or(self.read.take());
         reply
     }
@@ -90,7 +91,7 @@ impl BindReport {
         match self.outcome {
             Outcome::Done => "bound",
             Outcome::Refused { .. } => "refused",
-            Outcome::Fenced { .. } => "fenced",
+            Outcome::StaleLeader { .. } => "fenced",
             Outcome::TermEnded => "term_ended",
             Outcome::Gone => "gone",
         }
@@ -189,6 +190,7 @@ mod tests {
                 needs: Vec::new(),
                 failure_policy: None,
                 hold: None,
+                volumes: Arc::default(),
             }),
             resource_version: Some("7".into()),
             handles: vec![

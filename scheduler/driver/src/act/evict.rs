@@ -7,7 +7,7 @@ use model::PodUid;
 use serde_json::{Value, json};
 use tracing::warn;
 
-use super::settle::{Write, read_pod, settle, write};
+use super::settle::{Write, read_object, settle, write};
 use super::{JSON, STRATEGIC_MERGE, request};
 use crate::clock::wall_clock;
 use crate::settling::{Outcome, Patience, ReadReply, Refused, WRITES_MAX, WriteReply};
@@ -65,7 +65,7 @@ pub(crate) async fn evict(client: &Client, eviction: &Eviction) -> EvictOutcome 
             EvictionStep::Withdraw => EvictOutcome::Withdrawn,
         },
         Outcome::Gone => EvictOutcome::Gone,
-        Outcome::Refused(_) | Outcome::Fenced { .. } | Outcome::TermEnded => match step {
+        Outcome::Refused(_) | Outcome::StaleLeader { .. } | Outcome::TermEnded => match step {
             EvictionStep::Delete => EvictOutcome::Delayed,
             EvictionStep::Announce | EvictionStep::Withdraw => EvictOutcome::Failed,
         },
@@ -89,7 +89,7 @@ impl Write for Step<'_> {
     async fn read(&mut self) -> ReadReply {
         let Self { client, eviction } = *self;
         let is_as_written = |pod: &WirePod| is_done(pod, eviction.step);
-        read_pod(client, &path(eviction), &eviction.uid, is_as_written).await.0
+        read_object(client, &path(eviction), eviction.uid.as_str(), is_as_written).await.0
     }
 
     async fn unclear(&mut self, message: Option<&str>) {

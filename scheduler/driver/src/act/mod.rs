@@ -5,6 +5,7 @@ mod condition;
 mod event;
 mod evict;
 mod object_use;
+mod prepare;
 mod settle;
 
 pub(crate) use bind::{BindReport, bind};
@@ -17,6 +18,7 @@ pub(crate) use evict::{EvictOutcome, EvictReport, evict};
 pub(crate) use object_use::{
     Condition, conditions, is_newly_oversubscribed, oversubscribed, write_use,
 };
+pub(crate) use prepare::{PrepareReport, WrittenObject, prepare};
 
 use std::time::Duration;
 
@@ -46,4 +48,5 @@ fn request_with(
 }
 
 const JSON: &str = "application/json";
+const MERGE_PATCH: &str = "application/merge-patch+json";
 const STRATEGIC_MERGE: &str = "application/strategic-merge-patch+json";

@@ -6,7 +6,6 @@ use http::{Method, Request};
 use hyper_util::client::legacy::Error as ClientError;
 use kube::Client;
 use kube::core::Status;
-use model::PodUid;
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
@@ -14,7 +13,7 @@ use super::event::shortened;
 use super::{CALL_TIMEOUT, JSON, request};
 use crate::election::is_not_leading;
 use crate::settling::{Next, Outcome, Patience, ReadReply, Refused, Settling, WriteReply};
-use crate::wire::WirePod;
+use crate::wire::Wire;
 
 /// The message of `config/admission/leader-fence.yaml` begins so, somewhere behind the API server's own.
 const STALE_LEADER: &str = "stale leader ";
@@ -66,22 +65,38 @@ pub(super) async fn write(
     client: &Client,
     request: Result<Request<Vec<u8>>, http::Error>,
 ) -> WriteReply {
-    let request = match request {
-        Ok(request) => request,
-        Err(error) => {
-            let refused = Refused { message: error.to_string(), is_conflict: false };
-            return WriteReply::Refused(refused);
-        }
-    };
+    send(client, request).await.err().unwrap_or(WriteReply::Done)
+}
+
+/// The same, with the object as the write left it.
+pub(super) async fn write_and_read<K: Wire>(
+    client: &Client,
+    request: Result<Request<Vec<u8>>, http::Error>,
+) -> (WriteReply, Option<K>) {
+    match send(client, request).await {
+        Ok(text) => (WriteReply::Done, serde_json::from_str(&text).ok()),
+        Err(reply) => (reply, None),
+    }
+}
+
+async fn send(
+    client: &Client,
+    request: Result<Request<Vec<u8>>, http::Error>,
+) -> Result<String, WriteReply> {
+    let request = request.map_err(|error| {
+        WriteReply::Refused(Refused { message: error.to_string(), is_conflict: false })
+    })?;
     match timeout(CALL_TIMEOUT, client.request_text(request)).await {
-        Ok(Ok(_)) => WriteReply::Done,
-        Ok(Err(kube::Error::Api(status))) => answered(*status),
-        Ok(Err(error)) if is_not_leading(&error) => WriteReply::TermEnded,
-        Ok(Err(error)) if is_unsent(&error) => WriteReply::Unsent,
-        Ok(Err(error)) => WriteReply::Unclear { message: error.to_string(), retry_after: None },
+        Ok(Ok(text)) => Ok(text),
+        Ok(Err(kube::Error::Api(status))) => Err(answered(*status)),
+        Ok(Err(error)) if is_not_leading(&error) => Err(WriteReply::TermEnded),
+        Ok(Err(error)) if is_unsent(&error) => Err(WriteReply::Unsent),
+        Ok(Err(error)) => {
+            Err(WriteReply::Unclear { message: error.to_string(), retry_after: None })
+        }
         Err(_) => {
             let message = format!("no answer within {} s", CALL_TIMEOUT.as_secs());
-            WriteReply::Unclear { message, retry_after: None }
+            Err(WriteReply::Unclear { message, retry_after: None })
         }
     }
 }
@@ -97,7 +112,7 @@ fn answered(status: Status) -> WriteReply {
         429 => WriteReply::Failed { message, retry_after },
         500 if reason == "InternalError" => WriteReply::Failed { message, retry_after },
         408 | 500.. => WriteReply::Unclear { message, retry_after },
-        422 if is_stale => WriteReply::Fenced { message },
+        422 if is_stale => WriteReply::StaleLeader { message },
         _ => WriteReply::Refused(Refused { message, is_conflict: code == 409 }),
     }
 }
@@ -108,21 +123,21 @@ fn is_unsent(error: &kube::Error) -> bool {
     cause.downcast_ref::<ClientError>().is_some_and(ClientError::is_connect)
 }
 
-/// Reads a Pod of this UID. A GET without resourceVersion is a quorum read.
-pub(super) async fn read_pod(
+/// Reads the object of this UID. A GET without resourceVersion is a quorum read.
+pub(super) async fn read_object<K: Wire>(
     client: &Client,
     path: &str,
-    uid: &PodUid,
-    is_as_written: impl FnOnce(&WirePod) -> bool,
-) -> (ReadReply, Option<WirePod>) {
+    uid: &str,
+    is_as_written: impl FnOnce(&K) -> bool,
+) -> (ReadReply, Option<K>) {
     let Ok(request) = request(Method::GET, path, JSON, &Value::Null) else {
         return (ReadReply::Gone, None);
     };
     let request = request.map(|_| Vec::new());
-    match timeout(CALL_TIMEOUT, client.request::<WirePod>(request)).await {
-        Ok(Ok(pod)) if pod.metadata.uid.as_deref() != Some(uid.as_str()) => (ReadReply::Gone, None),
-        Ok(Ok(pod)) if is_as_written(&pod) => (ReadReply::AsWritten, Some(pod)),
-        Ok(Ok(pod)) => (ReadReply::Otherwise, Some(pod)),
+    match timeout(CALL_TIMEOUT, client.request::<K>(request)).await {
+        Ok(Ok(object)) if object.meta().uid.as_deref() != Some(uid) => (ReadReply::Gone, None),
+        Ok(Ok(object)) if is_as_written(&object) => (ReadReply::AsWritten, Some(object)),
+        Ok(Ok(object)) => (ReadReply::Otherwise, Some(object)),
         Ok(Err(kube::Error::Api(status))) if status.code == 404 => (ReadReply::Gone, None),
         Ok(Err(_)) | Err(_) => (ReadReply::Unclear, None),
     }
@@ -142,6 +157,6 @@ mod tests {
         let WriteReply::Refused(Refused { message, .. }) = reply else { panic!("{reply:?}") };
         assert_eq!(message.len(), REFUSAL_BYTES_MAX);
         let reply = status(422, format!("{long}{STALE_LEADER}a/1"));
-        assert!(matches!(reply, WriteReply::Fenced { .. }), "{reply:?}");
+        assert!(matches!(reply, WriteReply::StaleLeader { .. }), "{reply:?}");
     }
 }

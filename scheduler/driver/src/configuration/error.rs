@@ -56,7 +56,7 @@ pub enum ProfileError {
     #[error(
         "pluginConfig: {0:?} cannot be configured; the plugins with settings are {CORRIDOR_PLUGIN}, \
          {names}",
-        names = super::plugin_args::CONFIGURABLE.join(", ")
+        names = super::plugin_args::CONFIGURABLE.map(|it| it.name).join(", ")
     )]
     Plugin(String),
     #[error("pluginConfig: args of {plugin} are of kind {kind:?}, not {plugin}Args")]

@@ -1,6 +1,7 @@
 //! `pluginConfig` of a profile: the args of each plugin.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use engine::{DefaultSpread, Rules};
 use model::{NodeSelectorTerm, WhenUnsatisfiable};
@@ -27,31 +28,41 @@ pub(super) struct PluginConfig {
     args: Value,
 }
 
+/// Args of a plugin of kube-scheduler that are honoured.
+pub(super) trait PluginArgs: DeserializeOwned + JsonSchema {
+    fn apply(self, rules: &mut Rules) -> Result<(), String>;
+}
+
+pub(super) struct Configurable {
+    pub name: &'static str,
+    schema: fn() -> Schema,
+    apply: fn(Value, &mut Rules) -> Result<(), String>,
+}
+
+const fn configurable<A: PluginArgs>(name: &'static str) -> Configurable {
+    let apply = |args, rules: &mut Rules| parse::<A>(args)?.apply(rules);
+    Configurable { name, schema: || schema_for!(A), apply }
+}
+
 /// Plugins of kube-scheduler whose args are honoured.
-pub(super) const CONFIGURABLE: [&str; 5] = [
-    "NodeResourcesFit",
-    "NodeResourcesBalancedAllocation",
-    "NodeAffinity",
-    "PodTopologySpread",
-    "InterPodAffinity",
+pub(super) const CONFIGURABLE: [Configurable; 6] = [
+    configurable::<FitArgs>("NodeResourcesFit"),
+    configurable::<BalancedArgs>("NodeResourcesBalancedAllocation"),
+    configurable::<NodeAffinityArgs>("NodeAffinity"),
+    configurable::<SpreadArgs>("PodTopologySpread"),
+    configurable::<PodAffinityArgs>("InterPodAffinity"),
+    configurable::<VolumeBindingArgs>("VolumeBinding"),
 ];
 
 /// The args of each plugin that has any, for the reference.
-pub(super) fn schemas() -> [(&'static str, Schema); 6] {
-    [
-        (CORRIDOR_PLUGIN, schema_for!(CorridorArgs)),
-        ("NodeResourcesFit", schema_for!(FitArgs)),
-        ("NodeResourcesBalancedAllocation", schema_for!(BalancedArgs)),
-        ("NodeAffinity", schema_for!(NodeAffinityArgs)),
-        ("PodTopologySpread", schema_for!(SpreadArgs)),
-        ("InterPodAffinity", schema_for!(PodAffinityArgs)),
-    ]
+pub(super) fn schemas() -> impl Iterator<Item = (&'static str, Schema)> {
+    let ours = (CORRIDOR_PLUGIN, schema_for!(CorridorArgs));
+    [ours].into_iter().chain(CONFIGURABLE.into_iter().map(|it| (it.name, (it.schema)())))
 }
 
 /// Plugins whose args are accepted, because files for kube-scheduler have them, and do nothing.
-const WITHOUT_EFFECT: [(&str, &str); 3] = [
+const WITHOUT_EFFECT: [(&str, &str); 2] = [
     ("DefaultPreemption", "every node is considered"),
-    ("VolumeBinding", "Pods that need it are held"),
     ("DynamicResources", "Pods that need it are held"),
 ];
 
@@ -70,9 +81,6 @@ pub(super) fn read(
             notes.push(format!("args of {name} are not used: {why}"));
             continue;
         }
-        if name != CORRIDOR_PLUGIN && !CONFIGURABLE.contains(&name) {
-            return Err(ProfileError::Plugin(plugin.name));
-        }
         plugin.apply(settings)?;
     }
     Ok(())
@@ -80,31 +88,22 @@ pub(super) fn read(
 
 impl PluginConfig {
     fn apply(mut self, settings: &mut ProfileSettings) -> Result<(), ProfileError> {
+        let known = CONFIGURABLE.into_iter().find(|it| it.name == self.name);
+        if known.is_none() && self.name != CORRIDOR_PLUGIN {
+            return Err(ProfileError::Plugin(self.name));
+        }
         if self.args.is_null() {
             return Ok(());
         }
         self.take_type()?;
         let Self { name, args } = self;
-        let applied =
-            match name.as_str() {
-                CORRIDOR_PLUGIN => match parse::<CorridorArgs>(args) {
-                    Ok(args) => return args.apply(settings),
-                    Err(why) => Err(why),
-                },
-                "NodeResourcesFit" => {
-                    parse::<FitArgs>(args).and_then(|it| it.apply(&mut settings.profile.rules))
-                }
-                "NodeResourcesBalancedAllocation" => {
-                    parse::<BalancedArgs>(args).and_then(|it| it.apply(&mut settings.profile.rules))
-                }
-                "NodeAffinity" => parse::<NodeAffinityArgs>(args)
-                    .and_then(|it| it.apply(&mut settings.profile.rules)),
-                "PodTopologySpread" => {
-                    parse::<SpreadArgs>(args).and_then(|it| it.apply(&mut settings.profile.rules))
-                }
-                _ => parse::<PodAffinityArgs>(args)
-                    .and_then(|it| it.apply(&mut settings.profile.rules)),
-            };
+        let applied = match known {
+            Some(plugin) => (plugin.apply)(args, &mut settings.profile.rules),
+            None => match parse::<CorridorArgs>(args) {
+                Ok(args) => return args.apply(settings),
+                Err(why) => Err(why),
+            },
+        };
         applied.map_err(|why| ProfileError::Args { plugin: name, why })
     }
 
@@ -135,7 +134,7 @@ struct NodeAffinityArgs {
     added_affinity: WireNodeAffinity,
 }
 
-impl NodeAffinityArgs {
+impl PluginArgs for NodeAffinityArgs {
     fn apply(self, rules: &mut Rules) -> Result<(), String> {
         let added = translate::node_affinity(&self.added_affinity);
         if let Some(required) = &added.required {
@@ -164,7 +163,7 @@ struct SpreadArgs {
     default_constraints: Vec<WireSpreadConstraint>,
 }
 
-impl SpreadArgs {
+impl PluginArgs for SpreadArgs {
     fn apply(self, rules: &mut Rules) -> Result<(), String> {
         rules.default_spread = match self.defaulting_type.as_str() {
             "" | "System" if self.default_constraints.is_empty() => DefaultSpread::System,
@@ -178,7 +177,9 @@ impl SpreadArgs {
         };
         Ok(())
     }
+}
 
+impl SpreadArgs {
     fn list(&self) -> Result<DefaultSpread, String> {
         let mut constraints = Vec::new();
         let mut seen: BTreeSet<(&str, WhenUnsatisfiable)> = BTreeSet::new();
@@ -212,7 +213,7 @@ struct PodAffinityArgs {
     ignore_preferred_terms_of_existing_pods: bool,
 }
 
-impl PodAffinityArgs {
+impl PluginArgs for PodAffinityArgs {
     fn apply(self, rules: &mut Rules) -> Result<(), String> {
         if let Some(weight) = self.hard_pod_affinity_weight {
             if !(0..=HARD_WEIGHT_MAX).contains(&weight) {
@@ -224,6 +225,32 @@ impl PodAffinityArgs {
         }
         rules.ignore_preferred_terms_of_existing_pods =
             self.ignore_preferred_terms_of_existing_pods;
+        Ok(())
+    }
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct VolumeBindingArgs {
+    /// How long a placed Pod waits for its claims to be bound: 600 unless it is said otherwise.
+    bind_timeout_seconds: Option<i64>,
+    /// For a score that kube-scheduler has switched off.
+    #[schemars(skip)]
+    shape: Option<Value>,
+}
+
+impl PluginArgs for VolumeBindingArgs {
+    fn apply(self, rules: &mut Rules) -> Result<(), String> {
+        if self.shape.is_some() {
+            let why = "unexpected field `shape`, remove it or turn on the feature gate \
+                       StorageCapacityScoring, which this scheduler does not have";
+            return Err(why.to_owned());
+        }
+        if let Some(seconds) = self.bind_timeout_seconds {
+            let seconds = u64::try_from(seconds)
+                .map_err(|_| "invalid BindTimeoutSeconds, should not be a negative value")?;
+            rules.volume_bind_timeout = Duration::from_secs(seconds);
+        }
         Ok(())
     }
 }
@@ -246,9 +273,9 @@ mod tests {
 
     #[test]
     fn every_plugin_may_be_named_without_args() {
-        let named: Vec<Value> = CONFIGURABLE.iter().map(|name| json!({"name": name})).collect();
+        let named: Vec<Value> = CONFIGURABLE.iter().map(|it| json!({"name": it.name})).collect();
         assert_eq!(rules(json!(named)).unwrap(), Rules::default());
-        for name in CONFIGURABLE {
+        for Configurable { name, .. } in CONFIGURABLE {
             let typed = json!({
                 "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": format!("{name}Args"),
             });
@@ -317,6 +344,18 @@ mod tests {
         for weight in [-1, 101] {
             assert!(one("InterPodAffinity", &json!({"hardPodAffinityWeight": weight})).is_err());
         }
+    }
+
+    #[test]
+    fn volumes_may_take_as_long_as_the_profile_says() {
+        let timeout =
+            |args: Value| one("VolumeBinding", &args).unwrap().volume_bind_timeout.as_secs();
+        assert_eq!(timeout(json!({"bindTimeoutSeconds": 30})), 30);
+        assert_eq!(timeout(json!({"bindTimeoutSeconds": 0})), 0);
+        assert_eq!(timeout(json!({})), 600);
+        let refused = |args: Value| one("VolumeBinding", &args).unwrap_err();
+        assert!(refused(json!({"bindTimeoutSeconds": -1})).contains("negative"));
+        assert!(refused(json!({"shape": []})).contains("StorageCapacityScoring"));
     }
 
     #[test]

@@ -9,25 +9,46 @@ use serde::Deserialize;
 
 use super::error::ProfileError;
 
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub(super) struct Plugins {
-    /// At every point that a plugin has; a point's own list goes before.
-    multi_point: PluginSet,
-    pre_enqueue: PluginSet,
-    queue_sort: PluginSet,
-    pre_filter: PluginSet,
-    filter: PluginSet,
-    post_filter: PluginSet,
-    pre_score: PluginSet,
-    score: PluginSet,
-    reserve: PluginSet,
-    permit: PluginSet,
-    pre_bind: PluginSet,
-    bind: PluginSet,
-    post_bind: PluginSet,
-    placement_generate: PluginSet,
-    placement_score: PluginSet,
+/// The field of each extension point.
+macro_rules! plugins {
+    ($($field:ident: $point:ident,)+) => {
+        #[derive(Debug, Default, Deserialize, JsonSchema)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+        pub(super) struct Plugins {
+            /// At every point that a plugin has; a point's own list goes before.
+            multi_point: PluginSet,
+            $($field: PluginSet,)+
+        }
+
+        impl Plugins {
+            fn of(&self, point: Point) -> &PluginSet {
+                match point {
+                    $(Point::$point => &self.$field,)+
+                }
+            }
+
+            fn points(&self) -> impl Iterator<Item = (Point, &PluginSet)> {
+                [$((Point::$point, &self.$field)),+].into_iter()
+            }
+        }
+    };
+}
+
+plugins! {
+    pre_enqueue: PreEnqueue,
+    queue_sort: QueueSort,
+    pre_filter: PreFilter,
+    filter: Filter,
+    post_filter: PostFilter,
+    pre_score: PreScore,
+    score: Score,
+    reserve: Reserve,
+    permit: Permit,
+    pre_bind: PreBind,
+    bind: Bind,
+    post_bind: PostBind,
+    placement_generate: PlacementGenerate,
+    placement_score: PlacementScore,
 }
 
 /// Plugins of one extension point.
@@ -126,8 +147,8 @@ impl Plugins {
 
     fn refuse_without_ours(&self) -> Result<(), ProfileError> {
         let of_all = ("multiPoint", &self.multi_point);
-        let mut sets = self.points().into_iter().map(|(point, set)| (point.name(), set));
-        match sets.by_ref().chain([of_all]).find(|(_, set)| set.names(OURS)) {
+        let sets = self.points().map(|(point, set)| (point.name(), set));
+        match sets.chain([of_all]).find(|(_, set)| set.names(OURS)) {
             Some((point, _)) => Err(ProfileError::Disabled { point, plugin: OURS.name() }),
             None => Ok(()),
         }
@@ -135,49 +156,9 @@ impl Plugins {
 
     /// For a plugin that is named and has nothing to do here.
     fn note_of(&self, plugin: Plugin) -> Option<String> {
-        let sets = self.points().map(|(_, set)| set);
-        let mut sets = sets.into_iter().chain([&self.multi_point]);
+        let mut sets = self.points().map(|(_, set)| set).chain([&self.multi_point]);
         let is_named = sets.any(|set| set.enables(plugin) || set.names(plugin));
         is_named.then(|| format!("{} is not used: Pods that need it are held", plugin.name()))
-    }
-
-    fn of(&self, point: Point) -> &PluginSet {
-        match point {
-            Point::PreEnqueue => &self.pre_enqueue,
-            Point::QueueSort => &self.queue_sort,
-            Point::PreFilter => &self.pre_filter,
-            Point::Filter => &self.filter,
-            Point::PostFilter => &self.post_filter,
-            Point::PreScore => &self.pre_score,
-            Point::Score => &self.score,
-            Point::Reserve => &self.reserve,
-            Point::Permit => &self.permit,
-            Point::PreBind => &self.pre_bind,
-            Point::Bind => &self.bind,
-            Point::PostBind => &self.post_bind,
-            Point::PlacementGenerate => &self.placement_generate,
-            Point::PlacementScore => &self.placement_score,
-        }
-    }
-
-    fn points(&self) -> [(Point, &PluginSet); 14] {
-        [
-            Point::PreEnqueue,
-            Point::QueueSort,
-            Point::PreFilter,
-            Point::Filter,
-            Point::PostFilter,
-            Point::PreScore,
-            Point::Score,
-            Point::Reserve,
-            Point::Permit,
-            Point::PreBind,
-            Point::Bind,
-            Point::PostBind,
-            Point::PlacementGenerate,
-            Point::PlacementScore,
-        ]
-        .map(|point| (point, self.of(point)))
     }
 }
 

@@ -8,6 +8,8 @@ use engine::{ResourceWeight, Rules, ScoringStrategy, ShapePoint};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::plugin_args::PluginArgs;
+
 /// kube-scheduler accepts resource weights from 1 to this, …
 const RESOURCE_WEIGHT_MAX: i64 = 100;
 /// … and curves inside this frame.
@@ -74,8 +76,8 @@ fn cpu_and_memory() -> Vec<ResourceWeight> {
     ["cpu", "memory"].map(|name| ResourceWeight { resource: name.into(), weight: 1 }).into()
 }
 
-impl FitArgs {
-    pub fn apply(self, rules: &mut Rules) -> Result<(), String> {
+impl PluginArgs for FitArgs {
+    fn apply(self, rules: &mut Rules) -> Result<(), String> {
         let names = |names: Vec<String>| -> BTreeSet<Arc<str>> {
             names.into_iter().map(Into::into).collect()
         };
@@ -149,8 +151,8 @@ impl RatioArgs {
     }
 }
 
-impl BalancedArgs {
-    pub fn apply(self, rules: &mut Rules) -> Result<(), String> {
+impl PluginArgs for BalancedArgs {
+    fn apply(self, rules: &mut Rules) -> Result<(), String> {
         let mut names: Vec<Arc<str>> = Vec::new();
         for resource in self.resources {
             if !matches!(resource.weight, 0 | 1) {

@@ -1,6 +1,7 @@
 //! What is written of one call.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use engine::{Action, Engine, Event, Poll, Report, Work};
 use model::{Amount, Instant, ObjectRef, PodUid};
@@ -18,7 +19,7 @@ pub(crate) enum Call {
 }
 
 /// What came out of it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Outcome {
     Handled,
@@ -38,8 +39,11 @@ pub(crate) struct Entry {
     pub out: Outcome,
 }
 
+/// Entries that follow each other. Keeper and twin share them.
+pub(crate) type Chunk = Arc<Vec<Entry>>;
+
 impl Call {
-    /// The one place in which an engine is called, by the driver and by a replay. A panic in it costs one Pod,
+    /// The one place in which an engine is called, by the driver, its twin and a replay. A panic in it costs one Pod,
     /// not the process.
     pub fn carry_out(&self, engine: &mut Engine) -> Outcome {
         let called = catch_unwind(AssertUnwindSafe(|| match self {

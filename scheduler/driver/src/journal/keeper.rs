@@ -12,7 +12,7 @@ use engine::Snapshot;
 use tokio::sync::{mpsc, oneshot};
 use tracing::{debug, error};
 
-use super::call::Entry;
+use super::call::Chunk;
 use super::lines::Head;
 use super::ring::{Ring, SEGMENT_BYTES_MAX};
 use super::writer::Writer;
@@ -53,6 +53,8 @@ pub(crate) enum Alarm {
     Quarantine,
     /// A Pod waited that no event had woken: one was lost, or misjudged.
     LostWakeUp,
+    /// The twin came to another outcome than the engine.
+    TwinDivergence,
 }
 
 impl Alarm {
@@ -60,15 +62,17 @@ impl Alarm {
         match self {
             Self::Quarantine => "quarantine",
             Self::LostWakeUp => "lost-wake-up",
+            Self::TwinDivergence => "twin-divergence",
         }
     }
 }
 
 #[derive(Debug)]
 enum Message {
-    Entries(Vec<Entry>),
+    Entries(Vec<Chunk>),
     Snapshot(Head, Box<Snapshot>),
     Dump(Dump),
+    Segment(SyncSender<Parts>),
     Save(Alarm),
 }
 
@@ -98,8 +102,8 @@ impl Keeper {
     }
 
     // A keeper that has ended has said why.
-    pub fn add(&self, entries: Vec<Entry>) {
-        let _ = self.sender.send(Message::Entries(entries));
+    pub fn add(&self, batch: Vec<Chunk>) {
+        let _ = self.sender.send(Message::Entries(batch));
     }
 
     pub fn begin(&self, snapshot: Snapshot) {
@@ -108,6 +112,12 @@ impl Keeper {
 
     pub fn dump(&self, to: Dump) {
         let _ = self.sender.send(Message::Dump(to));
+    }
+
+    /// The current segment, up to what was added so far, when the keeper comes to it. `None`: it is too busy.
+    pub fn segment(&self) -> Option<Receiver<Parts>> {
+        let (to, segment) = sync_channel(1);
+        self.sender.try_send(Message::Segment(to)).ok().map(|()| segment)
     }
 
     pub fn save(&self, alarm: Alarm) {
@@ -123,8 +133,8 @@ fn keep(settings: &Settings, receiver: &Receiver<Message>, is_full: &AtomicBool)
     let mut asked_for = false;
     while let Ok(message) = receiver.recv() {
         match message {
-            Message::Entries(entries) => {
-                ring.add(&entries)?;
+            Message::Entries(batch) => {
+                ring.add(&batch)?;
                 if ring.is_full() && !asked_for {
                     asked_for = true;
                     is_full.store(true, Ordering::Relaxed);
@@ -137,6 +147,7 @@ fn keep(settings: &Settings, receiver: &Receiver<Message>, is_full: &AtomicBool)
             }
             // The requester may have gone.
             Message::Dump(to) => drop(to.send(ring.parts()?)),
+            Message::Segment(to) => drop(to.send(ring.current_parts()?)),
             Message::Save(alarm) => save(&ring, files.as_mut(), alarm)?,
         }
     }

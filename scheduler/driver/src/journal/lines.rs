@@ -1,7 +1,7 @@
 //! The lines of a journal: JSON, one after the other, in members of one gzip stream.
 //!
 //! ```text
-//! {"journal":3,"version":"0.1.0","began":"2026-11-16T20:00:00Z"}
+//! {"journal":4,"version":"0.1.0","began":"2026-11-16T20:00:00Z"}
 //! {"snapshot":{…}}
 //! {"call":{"poll":{"at":81000000000,"work":{…}}},"out":{"polled":{"Bind":{…}}}}
 //! …
@@ -20,7 +20,7 @@ use serde_json::value::RawValue;
 use super::call::Call;
 
 /// Raised when the meaning or the names of a line change.
-pub(crate) const FORMAT: u32 = 3;
+pub(crate) const FORMAT: u32 = 4;
 
 /// The first line.
 #[derive(Clone, Debug, Serialize, Deserialize)]

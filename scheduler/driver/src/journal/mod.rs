@@ -3,8 +3,11 @@
 //!
 //! ```text
 //!   driver ──▶ Recorded ──▶ engine
+//!                  │ while questions are asked: the same entries, and the questions behind them
+//!                  ├──────────────────▶ twin (a thread) ──▶ engine ──▶ answers
+//!                  │                      ▲ at its start: the current segment
 //!                  │ batches of entries, and now and then a snapshot
-//!                  ▼
+//!                  ▼                      │
 //!               keeper (a thread) ──▶ ring: two segments ──▶ /api/journal
 //!                  │ when something goes wrong
 //!                  ▼
@@ -14,6 +17,7 @@
 //! A segment begins with a snapshot of the engine. When it is full the next one begins, and the one before the
 //! previous is dropped; so a journal always reaches back at least one full segment, if there was one.
 
+mod asking;
 mod call;
 mod files;
 mod keeper;
@@ -23,6 +27,7 @@ mod replay;
 mod ring;
 #[cfg(test)]
 mod tests;
+mod twin;
 mod writer;
 
 pub(crate) use keeper::{Dump, Settings};

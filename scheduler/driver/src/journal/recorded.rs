@@ -9,7 +9,8 @@ use engine::{Action, Engine, Event, Poll, Report, Work};
 use model::{Amount, Instant, ObjectRef};
 use tracing::{error, warn};
 
-use super::call::{Call, Entry, Outcome};
+use super::asking::Asking;
+use super::call::{Call, Chunk, Entry, Outcome};
 use super::keeper::{Alarm, Dump, Keeper, Parts, Settings};
 
 /// Entries that are handed to the keeper at a time. They are compressed together, so a few would take more room;
@@ -20,14 +21,52 @@ const BATCH: usize = 512;
 #[derive(Debug)]
 pub(crate) struct Recorded {
     engine: Engine,
-    keeping: Keeping,
-    pending: Vec<Entry>,
+    pub(super) keeping: Keeping,
+    pub(super) pending: Pending,
+    pub(super) asking: Asking,
     woken_by_sweep: u64,
     files_lost: Arc<AtomicU64>,
 }
 
+/// Entries that the keeper does not have yet: less than a batch of them.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    /// In the order of the calls. The twin has them, if there is one.
+    pub chunks: Vec<Chunk>,
+    /// After those.
+    pub latest: Vec<Entry>,
+    in_chunks: usize,
+}
+
+impl Pending {
+    fn len(&self) -> usize {
+        self.in_chunks + self.latest.len()
+    }
+
+    /// The latest entries become a chunk, if there are any.
+    pub fn close(&mut self) -> Option<&Chunk> {
+        // A whole batch, as it mostly is, is not copied; a few entries do not hold on to the room for a batch.
+        let chunk: Vec<Entry> = if self.latest.len() < BATCH {
+            self.latest.drain(..).collect()
+        } else {
+            std::mem::replace(&mut self.latest, Vec::with_capacity(BATCH))
+        };
+        if chunk.is_empty() {
+            return None;
+        }
+        self.in_chunks += chunk.len();
+        self.chunks.push(Arc::new(chunk));
+        self.chunks.last()
+    }
+
+    fn take(&mut self) -> Vec<Chunk> {
+        self.in_chunks = 0;
+        std::mem::take(&mut self.chunks)
+    }
+}
+
 #[derive(Debug)]
-enum Keeping {
+pub(super) enum Keeping {
     /// Until everything has been listed. What was listed is in the first snapshot.
     NotYet(Settings),
     Since(Keeper),
@@ -49,7 +88,8 @@ impl Recorded {
             engine,
             files_lost: settings.files_lost.clone(),
             keeping: Keeping::NotYet(settings),
-            pending: Vec::new(),
+            pending: Pending::default(),
+            asking: Asking::default(),
             woken_by_sweep: 0,
         }
     }
@@ -144,7 +184,7 @@ impl Recorded {
         if matches!(out, Outcome::Reserved(None)) {
             return;
         }
-        self.pending.push(Entry { call, out: out.clone() });
+        self.pending.latest.push(Entry { call, out: out.clone() });
         if self.pending.len() >= BATCH {
             self.hand_over();
         }
@@ -166,15 +206,16 @@ impl Recorded {
 
     /// A snapshot can only follow everything that led to it.
     fn hand_over(&mut self) {
+        self.show_twin();
         let Keeping::Since(keeper) = &self.keeping else { return };
-        let next = Vec::with_capacity(BATCH);
-        keeper.add(std::mem::replace(&mut self.pending, next));
+        keeper.add(self.pending.take());
         if keeper.wants_snapshot() {
             keeper.begin(self.engine.snapshot());
+            self.asking.segment_begins();
         }
     }
 
-    fn raise(&mut self, alarm: Alarm) {
+    pub(super) fn raise(&mut self, alarm: Alarm) {
         self.hand_over();
         if let Keeping::Since(keeper) = &self.keeping {
             keeper.save(alarm);

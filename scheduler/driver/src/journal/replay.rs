@@ -167,7 +167,7 @@ fn again<R: BufRead>(
 }
 
 /// A call in a few words.
-fn what(call: &Call) -> String {
+pub(super) fn what(call: &Call) -> String {
     /// The name of the event and of what it is about; not the whole of it.
     const CHARS_MAX: usize = 120;
     match call {

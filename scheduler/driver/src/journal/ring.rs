@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use engine::Snapshot;
 
-use super::call::Entry;
+use super::call::Chunk;
 use super::lines::{End, EndLine, Head, Lines, SnapshotLine};
 
 /// A full segment has this many bytes of entries, compressed: about five thousand Pods that come, are bound and
@@ -51,18 +51,20 @@ impl Ring {
         Ok(())
     }
 
-    pub fn add(&mut self, entries: &[Entry]) -> io::Result<()> {
-        let Some(segment) = self.current.as_mut().filter(|_| !entries.is_empty()) else {
+    /// The chunks are compressed together.
+    pub fn add(&mut self, chunks: &[Chunk]) -> io::Result<()> {
+        let calls: usize = chunks.iter().map(|chunk| chunk.len()).sum();
+        let Some(segment) = self.current.as_mut().filter(|_| calls > 0) else {
             return Ok(());
         };
         let mut lines = Lines::quick();
-        for entry in entries {
+        for entry in chunks.iter().flat_map(|chunk| chunk.iter()) {
             lines.write(entry)?;
         }
-        let chunk = lines.finish()?;
-        segment.entry_bytes += chunk.len();
-        segment.calls += entries.len() as u64;
-        segment.entries.push(chunk);
+        let written = lines.finish()?;
+        segment.entry_bytes += written.len();
+        segment.calls += calls as u64;
+        segment.entries.push(written);
         Ok(())
     }
 
@@ -73,7 +75,16 @@ impl Ring {
 
     /// The whole journal, as parts of one file. Empty before the first segment.
     pub fn parts(&self) -> io::Result<Vec<Arc<[u8]>>> {
-        let segments: Vec<&Segment> = self.previous.iter().chain(&self.current).collect();
+        Self::parts_of(self.previous.iter().chain(&self.current))
+    }
+
+    /// The current segment alone, as parts of one file: the shortest way to the engine as it is.
+    pub fn current_parts(&self) -> io::Result<Vec<Arc<[u8]>>> {
+        Self::parts_of(self.current.iter())
+    }
+
+    fn parts_of<'a>(segments: impl Iterator<Item = &'a Segment>) -> io::Result<Vec<Arc<[u8]>>> {
+        let segments: Vec<&Segment> = segments.collect();
         let Some(first) = segments.first() else { return Ok(Vec::new()) };
         let mut parts = vec![first.start.clone()];
         parts.extend(segments.iter().flat_map(|segment| segment.parts()));

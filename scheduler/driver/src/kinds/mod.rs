@@ -5,12 +5,17 @@
 
 mod attestation_policy;
 pub(crate) mod corridor;
+mod csi_driver;
+mod csi_node;
+mod csi_storage_capacity;
 mod device_class;
 mod lease;
 pub(crate) mod memory_bundle;
 mod namespace;
 mod node;
 mod owner;
+mod persistent_volume;
+mod persistent_volume_claim;
 mod pod;
 mod pod_disruption_budget;
 mod replica_set;
@@ -18,18 +23,23 @@ mod replication_controller;
 mod reservable;
 mod service;
 mod stateful_set;
+mod storage_class;
+mod volume_attachment;
+mod volume_fields;
 mod watch_state;
 
 use engine::{Event, WatchedKind};
 use tokio::sync::mpsc::Sender;
 
+pub(crate) use self::persistent_volume::WireVolumeObject;
+pub(crate) use self::persistent_volume_claim::{SELECTED_NODE, WireClaim};
 pub(crate) use self::reservable::WireObjectCondition;
 pub(crate) use self::watch_state::WatchState;
 use crate::run::Driver;
 use crate::tracker::{Gone, key};
-use crate::translate::{label_selector, labels};
+use crate::translate::{label_selector, labels, raw_node_terms};
 use crate::watch::{Reading, Unreadable, WatchEvent, Watches};
-use crate::wire::{Wire, WireNode, WirePod, WireSelector, kube_resource, meta};
+use crate::wire::{Wire, WireNode, WireNodeSelector, WirePod, WireSelector, kube_resource, meta};
 
 /// A resource that is listed, then watched.
 pub(crate) trait WatchedResource: Wire {
@@ -101,6 +111,13 @@ watched_kinds!(
     ReplicationController(replication_controller::WireReplicationController),
     ReplicaSet(replica_set::WireReplicaSet),
     StatefulSet(stateful_set::WireStatefulSet),
+    Volume(WireVolumeObject),
+    Claim(WireClaim),
+    StorageClass(storage_class::WireStorageClass),
+    CsiNode(csi_node::WireCsiNode),
+    CsiDriver(csi_driver::WireCsiDriver),
+    CsiStorageCapacity(csi_storage_capacity::WireCapacity),
+    VolumeAttachment(volume_attachment::WireAttachment),
     DeviceClass(device_class::WireDeviceClass),
     Lease(lease::WireLease),
 );

@@ -1,6 +1,6 @@
 //! Namespaces: their labels.
 
-use engine::{Event, Watched, WatchedId, WatchedKind};
+use engine::{ClusterObject, ClusterObjectId, ClusterObjectKind, Event, WatchedKind};
 use serde::Deserialize;
 
 use super::{Gone, WatchState, WatchedResource, key, kube_resource, labels, meta};
@@ -15,14 +15,14 @@ pub(crate) struct WireNamespace {
 kube_resource!(WireNamespace, "Namespace", "", "v1", "namespaces", Cluster);
 
 impl WatchedResource for WireNamespace {
-    const KIND: WatchedKind = WatchedKind::Namespaces;
+    const KIND: WatchedKind = WatchedKind::Cluster(ClusterObjectKind::Namespace);
 
     fn seen(self, _: &mut WatchState) -> Option<Event> {
         let labels = self.metadata.labels.as_ref().map(labels).unwrap_or_default();
-        Some(Event::Seen(Watched::Namespace { name: key(&self.metadata).name, labels }))
+        Some(Event::seen(ClusterObject::Namespace(key(&self.metadata).name, labels)))
     }
 
     fn gone((key, _): Gone, _: &mut WatchState) -> Option<Event> {
-        Some(Event::Gone(WatchedId::Namespace(key.name)))
+        Some(Event::gone(ClusterObjectId::Namespace(key.name)))
     }
 }

@@ -1,27 +1,13 @@
 //! What the controllers have in common whose Pods are spread by default: each selects Pods.
 
-use engine::{Event, Watched, WatchedId};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use model::{LabelSelector, Owner, OwnerKind};
 use serde::Deserialize;
 
-use super::{Gone, WireSelector, key};
+use super::WireSelector;
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct WireOwnerSpec {
     pub selector: Option<WireSelector>,
-}
-
-pub(super) fn seen(kind: OwnerKind, metadata: &ObjectMeta, selector: LabelSelector) -> Event {
-    let key = key(metadata);
-    let owner = Owner { kind, name: key.name };
-    Event::Seen(Watched::Owner { namespace: key.namespace, owner, selector })
-}
-
-pub(super) fn gone(kind: OwnerKind, (key, _): Gone) -> Event {
-    let owner = Owner { kind, name: key.name };
-    Event::Gone(WatchedId::Owner { namespace: key.namespace, owner })
 }
 
 #[cfg(test)]
@@ -30,20 +16,28 @@ mod tests {
     use super::super::replication_controller::WireReplicationController;
     use super::super::stateful_set::WireStatefulSet;
     use super::super::{WatchState, WatchedResource, seen};
-    use super::*;
-    use model::Labels;
+    use engine::{ClusterObject, ClusterObjectKind, Event, Watched};
+    use model::{LabelSelector, Labels, ObjectKey};
     use serde_json::{Value, json};
 
-    fn read<K: WatchedResource>(spec: &Value) -> (Owner, LabelSelector) {
+    fn read<K: WatchedResource>(spec: &Value) -> (ClusterObjectKind, LabelSelector) {
         let object = json!({"metadata": {"namespace": "a", "name": "x", "uid": "u"}, "spec": spec});
-        match seen::<K>(&mut WatchState::default(), object) {
-            Some(Event::Seen(Watched::Owner { namespace, owner, selector }))
-                if &*namespace == "a" =>
-            {
-                (owner, selector)
+        let event = seen::<K>(&mut WatchState::default(), object);
+        let Some(Event::Seen(Watched::ClusterObject(object))) = event else { panic!("{event:?}") };
+        let (kind, key, selector) = match object {
+            ClusterObject::ReplicationController(key, selector) => {
+                (ClusterObjectKind::ReplicationController, key, selector)
+            }
+            ClusterObject::ReplicaSet(key, selector) => {
+                (ClusterObjectKind::ReplicaSet, key, selector)
+            }
+            ClusterObject::StatefulSet(key, selector) => {
+                (ClusterObjectKind::StatefulSet, key, selector)
             }
             other => panic!("{other:?}"),
-        }
+        };
+        assert_eq!(key, ObjectKey::new("a", "x"));
+        (kind, selector)
     }
 
     #[test]
@@ -52,12 +46,15 @@ mod tests {
         let by_labels = json!({"selector": {"app": "x"}});
         let by_selector = json!({"selector": {"matchLabels": {"app": "x"}}});
         let read = [
-            (read::<WireReplicationController>(&by_labels), OwnerKind::ReplicationController),
-            (read::<WireReplicaSet>(&by_selector), OwnerKind::ReplicaSet),
-            (read::<WireStatefulSet>(&by_selector), OwnerKind::StatefulSet),
+            (
+                read::<WireReplicationController>(&by_labels),
+                ClusterObjectKind::ReplicationController,
+            ),
+            (read::<WireReplicaSet>(&by_selector), ClusterObjectKind::ReplicaSet),
+            (read::<WireStatefulSet>(&by_selector), ClusterObjectKind::StatefulSet),
         ];
-        for ((owner, selector), kind) in read {
-            assert_eq!((&*owner.name, owner.kind), ("x", kind));
+        for ((found, selector), kind) in read {
+            assert_eq!(found, kind);
             assert!(selector.matches(&app("x")) && !selector.matches(&app("y")));
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::{Event, WatchedId, WatchedKind};
+use engine::{ClusterObject, ClusterObjectId, ClusterObjectKind, Event, WatchedKind};
 use model::PodDisruptionBudget;
 use serde::Deserialize;
 
@@ -43,20 +43,21 @@ kube_resource!(
 );
 
 impl WatchedResource for WireBudget {
-    const KIND: WatchedKind = WatchedKind::Budgets;
+    const KIND: WatchedKind = WatchedKind::Cluster(ClusterObjectKind::PodDisruptionBudget);
 
     fn seen(self, _: &mut WatchState) -> Option<Event> {
         let disrupted = self.status.disrupted_pods.keys();
-        Some(Event::seen(PodDisruptionBudget {
+        let budget = PodDisruptionBudget {
             key: key(&self.metadata),
             selector: label_selector(self.spec.selector.as_ref()),
             disruptions_allowed: self.status.disruptions_allowed,
             disrupted_pods: disrupted.map(|name| name.as_str().into()).collect(),
-        }))
+        };
+        Some(Event::seen(ClusterObject::PodDisruptionBudget(budget.key.clone(), budget)))
     }
 
     fn gone((key, _): Gone, _: &mut WatchState) -> Option<Event> {
-        Some(Event::Gone(WatchedId::Budget(key)))
+        Some(Event::gone(ClusterObjectId::PodDisruptionBudget(key)))
     }
 }
 
@@ -72,7 +73,10 @@ mod tests {
         let mut object = fields;
         object["metadata"] = json!({"namespace": "a", "name": "x", "uid": "u"});
         match seen::<WireBudget>(&mut WatchState::default(), object) {
-            Some(Event::Seen(Watched::Budget(budget))) => budget,
+            Some(Event::Seen(Watched::ClusterObject(ClusterObject::PodDisruptionBudget(
+                _,
+                budget,
+            )))) => budget,
             other => panic!("{other:?}"),
         }
     }

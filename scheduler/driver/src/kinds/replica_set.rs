@@ -1,11 +1,10 @@
 //! ReplicaSets: the Pods of one are spread by default.
 
-use engine::{Event, WatchedKind};
-use model::OwnerKind;
+use engine::{ClusterObject, ClusterObjectId, ClusterObjectKind, Event, WatchedKind};
 use serde::Deserialize;
 
-use super::owner::{self, WireOwnerSpec};
-use super::{Gone, WatchState, WatchedResource, kube_resource, label_selector, meta};
+use super::owner::WireOwnerSpec;
+use super::{Gone, WatchState, WatchedResource, key, kube_resource, label_selector, meta};
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -18,14 +17,14 @@ pub(crate) struct WireReplicaSet {
 kube_resource!(WireReplicaSet, "ReplicaSet", "apps", "v1", "replicasets", Namespaced);
 
 impl WatchedResource for WireReplicaSet {
-    const KIND: WatchedKind = WatchedKind::Owners(OwnerKind::ReplicaSet);
+    const KIND: WatchedKind = WatchedKind::Cluster(ClusterObjectKind::ReplicaSet);
 
     fn seen(self, _: &mut WatchState) -> Option<Event> {
         let selector = label_selector(self.spec.selector.as_ref());
-        Some(owner::seen(OwnerKind::ReplicaSet, &self.metadata, selector))
+        Some(Event::seen(ClusterObject::ReplicaSet(key(&self.metadata), selector)))
     }
 
-    fn gone(gone: Gone, _: &mut WatchState) -> Option<Event> {
-        Some(owner::gone(OwnerKind::ReplicaSet, gone))
+    fn gone((key, _): Gone, _: &mut WatchState) -> Option<Event> {
+        Some(Event::gone(ClusterObjectId::ReplicaSet(key)))
     }
 }

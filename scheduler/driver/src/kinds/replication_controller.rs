@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use engine::{Event, WatchedKind};
-use model::{LabelSelector, OwnerKind};
+use engine::{ClusterObject, ClusterObjectId, ClusterObjectKind, Event, WatchedKind};
+use model::LabelSelector;
 use serde::Deserialize;
 
-use super::{Gone, WatchState, WatchedResource, kube_resource, labels, meta, owner};
+use super::{Gone, WatchState, WatchedResource, key, kube_resource, labels, meta};
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -33,14 +33,14 @@ kube_resource!(
 );
 
 impl WatchedResource for WireReplicationController {
-    const KIND: WatchedKind = WatchedKind::Owners(OwnerKind::ReplicationController);
+    const KIND: WatchedKind = WatchedKind::Cluster(ClusterObjectKind::ReplicationController);
 
     fn seen(self, _: &mut WatchState) -> Option<Event> {
         let selector = LabelSelector::of_labels(&labels(&self.spec.selector));
-        Some(owner::seen(OwnerKind::ReplicationController, &self.metadata, selector))
+        Some(Event::seen(ClusterObject::ReplicationController(key(&self.metadata), selector)))
     }
 
-    fn gone(gone: Gone, _: &mut WatchState) -> Option<Event> {
-        Some(owner::gone(OwnerKind::ReplicationController, gone))
+    fn gone((key, _): Gone, _: &mut WatchState) -> Option<Event> {
+        Some(Event::gone(ClusterObjectId::ReplicationController(key)))
     }
 }

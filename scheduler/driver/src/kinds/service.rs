@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use engine::{Event, Watched, WatchedId, WatchedKind};
+use engine::{ClusterObject, ClusterObjectId, ClusterObjectKind, Event, WatchedKind};
+use model::LabelSelector;
 use serde::Deserialize;
 
 use super::{Gone, WatchState, WatchedResource, key, kube_resource, labels, meta};
@@ -25,20 +26,20 @@ struct WireServiceSpec {
 kube_resource!(WireService, "Service", "", "v1", "services", Namespaced);
 
 impl WatchedResource for WireService {
-    const KIND: WatchedKind = WatchedKind::Services;
+    const KIND: WatchedKind = WatchedKind::Cluster(ClusterObjectKind::Service);
 
     /// A Service without a selector leads to no Pods of ours, whatever it did before.
     fn seen(self, _: &mut WatchState) -> Option<Event> {
         let service = key(&self.metadata);
         if self.spec.selector.is_empty() {
-            return Some(Event::Gone(WatchedId::Service(service)));
+            return Some(Event::gone(ClusterObjectId::Service(service)));
         }
-        let selector = labels(&self.spec.selector);
-        Some(Event::Seen(Watched::Service { service, selector }))
+        let selector = LabelSelector::of_labels(&labels(&self.spec.selector));
+        Some(Event::seen(ClusterObject::Service(service, selector)))
     }
 
     fn gone((key, _): Gone, _: &mut WatchState) -> Option<Event> {
-        Some(Event::Gone(WatchedId::Service(key)))
+        Some(Event::gone(ClusterObjectId::Service(key)))
     }
 }
 
@@ -46,6 +47,7 @@ impl WatchedResource for WireService {
 mod tests {
     use super::super::seen;
     use super::*;
+    use engine::{Watched, WatchedId};
     use serde_json::json;
 
     #[test]
@@ -53,13 +55,17 @@ mod tests {
         let watched = &mut WatchState::default();
         let with_one = json!({"spec": {"selector": {"app": "x"}}});
         let event = seen::<WireService>(watched, with_one);
-        let Some(Event::Seen(Watched::Service { selector, .. })) = event else {
+        let Some(Event::Seen(Watched::ClusterObject(ClusterObject::Service(_, selector)))) = event
+        else {
             panic!("{event:?}")
         };
-        assert_eq!(selector, [("app".into(), "x".into())].into());
+        assert_eq!(selector, LabelSelector::of_labels(&[("app".into(), "x".into())].into()));
         for none in [json!({"spec": {}}), json!({"spec": {"selector": {}}}), json!({})] {
             let event = seen::<WireService>(watched, none);
-            assert!(matches!(event, Some(Event::Gone(WatchedId::Service(_)))));
+            assert!(matches!(
+                event,
+                Some(Event::Gone(WatchedId::ClusterObject(ClusterObjectId::Service(_))))
+            ));
         }
     }
 }

@@ -1,11 +1,10 @@
 //! StatefulSets: the Pods of one are spread by default.
 
-use engine::{Event, WatchedKind};
-use model::OwnerKind;
+use engine::{ClusterObject, ClusterObjectId, ClusterObjectKind, Event, WatchedKind};
 use serde::Deserialize;
 
-use super::owner::{self, WireOwnerSpec};
-use super::{Gone, WatchState, WatchedResource, kube_resource, label_selector, meta};
+use super::owner::WireOwnerSpec;
+use super::{Gone, WatchState, WatchedResource, key, kube_resource, label_selector, meta};
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -18,14 +17,14 @@ pub(crate) struct WireStatefulSet {
 kube_resource!(WireStatefulSet, "StatefulSet", "apps", "v1", "statefulsets", Namespaced);
 
 impl WatchedResource for WireStatefulSet {
-    const KIND: WatchedKind = WatchedKind::Owners(OwnerKind::StatefulSet);
+    const KIND: WatchedKind = WatchedKind::Cluster(ClusterObjectKind::StatefulSet);
 
     fn seen(self, _: &mut WatchState) -> Option<Event> {
         let selector = label_selector(self.spec.selector.as_ref());
-        Some(owner::seen(OwnerKind::StatefulSet, &self.metadata, selector))
+        Some(Event::seen(ClusterObject::StatefulSet(key(&self.metadata), selector)))
     }
 
-    fn gone(gone: Gone, _: &mut WatchState) -> Option<Event> {
-        Some(owner::gone(OwnerKind::StatefulSet, gone))
+    fn gone((key, _): Gone, _: &mut WatchState) -> Option<Event> {
+        Some(Event::gone(ClusterObjectId::StatefulSet(key)))
     }
 }

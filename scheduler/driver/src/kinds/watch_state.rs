@@ -1,3 +1,5 @@
+//! What is remembered of watched objects between two changes, besides what the engine knows.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use engine::{Cause, PendingSummary};
-use model::{Instant, ObjectKind, ObjectRef};
+use model::{Instant, ObjectRef};
 use parking_lot::Mutex;
 use prometheus::{GaugeVec, IntGauge, IntGaugeVec};
 
 use super::ages::{Ages, Since};
 use super::make::{Made, Maker, gauge};
+use super::objects::kind_label;
 use crate::clock::Clock;
 
 /// Objects and reasons with series of their own: as many as one looks at in a dashboard, and far more.
@@ -104,11 +105,8 @@ impl HeldPods {
 }
 
 fn names(object: &ObjectRef) -> [String; 3] {
-    let kind = match object.kind {
-        ObjectKind::Corridor => "Corridor",
-        ObjectKind::MemoryBundle => "MemoryBundle",
-    };
-    [object.key.namespace.to_string(), kind.to_owned(), object.key.name.to_string()]
+    let kind = kind_label(object.kind).to_owned();
+    [object.key.namespace.to_string(), kind, object.key.name.to_string()]
 }
 
 /// Sets the rows, and ends those that were shown before and are none now.
@@ -131,7 +129,7 @@ fn show<const N: usize>(
 
 #[cfg(test)]
 mod tests {
-    use model::ObjectKey;
+    use model::{ObjectKey, ObjectKind};
 
     use super::*;
 

@@ -20,7 +20,7 @@ use self::make::{Made, Maker, raise_to, seconds};
 use self::objects::Objects;
 use self::queues::Queues;
 use crate::clock::Clock;
-use crate::translate::KUBELET_REJECTION_REASONS;
+use crate::translate::kubelet_rejection_reasons;
 
 #[derive(Debug)]
 pub struct Metrics {
@@ -35,6 +35,7 @@ pub struct Metrics {
     woken_by_sweep: IntCounter,
     reports_dropped: IntCounter,
     journal_files_lost: IntCounter,
+    twin_divergences: IntCounter,
     tampering: IntCounterVec,
     pub(crate) kubelet_rejections: IntCounterVec,
     pub(crate) bind_seconds: Histogram,
@@ -71,6 +72,7 @@ impl Metrics {
                 "Events about bound Pods that were dropped because more than --events-waiting-max waited.",
             )?,
             journal_files_lost: journal_files_lost(&make)?,
+            twin_divergences: twin_divergences(&make)?,
             tampering: make.counters_of(
                 "corridor_tampering_total",
                 "Writes by others to what only the scheduler writes: grant (result annotations of a Pod), placement (a Pod bound by another writer), leader (a Binding in the name of another leader, or its annotation), status, finalizer, intent, ticket (of our objects). All 0 from the start.",
@@ -81,7 +83,7 @@ impl Metrics {
                 "corridor_kubelet_rejections_total",
                 "Pods that were bound here and then rejected by the kubelet of their node: its own reason (OutOfcpu, OutOfmemory, UnexpectedAdmissionError and the like), OutOfExtendedResources for resources of any other name, other. If the reason is the node's, nothing more is put there for 10 s, doubling up to 5 min.",
                 "reason",
-                KUBELET_REJECTION_REASONS,
+                kubelet_rejection_reasons(),
             )?,
             bind_seconds: make.histogram(
                 "corridor_bind_duration_seconds",
@@ -156,6 +158,10 @@ impl Metrics {
         raise_to(&self.journal_files_lost, lost);
     }
 
+    pub(crate) fn publish_twin_divergences(&self, divergences: u64) {
+        raise_to(&self.twin_divergences, divergences);
+    }
+
     /// What Pods wait for. `None`: another replica leads, and publishes it.
     pub(crate) fn publish_summary(&self, summary: Option<&PendingSummary>, clock: &Clock) {
         self.held.publish(summary, &self.queues.unschedulable, clock);
@@ -166,6 +172,13 @@ fn journal_files_lost(make: &Maker) -> Made<IntCounter> {
     make.counter(
         "corridor_journal_files_lost_total",
         "Journals that were to be written to --journal-dir and were not: that failed, or the folder does not answer.",
+    )
+}
+
+fn twin_divergences(make: &Maker) -> Made<IntCounter> {
+    make.counter(
+        "corridor_twin_divergences_total",
+        "How often the twin that answers questions came to another outcome than the engine that decides. Not 0: a fault of the scheduler; the journal that shows it is saved, and the loop answers questions until the next twin.",
     )
 }
 

@@ -7,7 +7,7 @@ mod comparison;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use engine::{Candidate, Engine};
+use engine::{Engine, ForeignPod};
 use model::{Assignment, NodeName, Pod, PodUid};
 use parking_lot::Mutex;
 use prometheus::Registry;
@@ -89,7 +89,7 @@ impl Shadow {
             return;
         }
         let nominated: Option<&NodeName> = pod.nominated_node.as_ref();
-        let candidate = Candidate { uid: &pod.uid, spec: &pod.spec, nominated };
+        let candidate = ForeignPod { uid: &pod.uid, spec: &pod.spec, nominated };
         let (ours, on_theirs) = engine.opinion(candidate, theirs.node());
         let reason = judge(&ours, &on_theirs, theirs);
         self.book.lock().enter(&pod.key, reason, &ours, &on_theirs, theirs);

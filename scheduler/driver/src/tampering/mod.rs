@@ -51,11 +51,11 @@ impl Guard {
 
     /// What has been noticed since the last call: counted at once, reported later. A follower leaves the reports to the
     /// leader.
-    pub fn collect(&mut self, tells: bool, count: impl Fn(Tampering)) {
+    pub fn collect(&mut self, reports: bool, count: impl Fn(Tampering)) {
         let noticed = self.pods.noticed.drain(..).chain(self.uses.noticed.drain(..));
-        for (alarm, is_told) in noticed {
+        for (alarm, is_reported) in noticed {
             count(alarm.kind);
-            if !is_told || !tells {
+            if !is_reported || !reports {
                 continue;
             }
             let Alarm { kind, of, key, message, .. } = &alarm;

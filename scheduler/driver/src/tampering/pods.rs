@@ -16,7 +16,7 @@ use crate::tracker::key;
 use crate::translate::grant_text;
 use crate::wire::WirePod;
 
-/// A Binding that our former self sent can still take effect when we have begun to decide: the API
+/// A Binding that an earlier process of this replica sent can still take effect when we have begun to decide: the API
 /// server gives up on it after 10 s. Generous, because a clock is not what a Pod should be lost for.
 const LATE_BINDING_MAX: Duration = Duration::from_secs(30);
 

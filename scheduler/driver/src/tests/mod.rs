@@ -84,6 +84,7 @@ impl World {
                     bound.push(bind.pod.to_string());
                     self.handle(Event::BindDone(bind.uid));
                 }
+                Poll::Prepare(prepare) => self.handle(Event::PrepareDone(prepare.uid)),
                 Poll::Yield => {}
                 Poll::Idle => return bound,
             }

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use model::{
     NodeAffinity, NodeSelector, NodeSelectorTerm, PodAffinity, PodAffinityTerm, PreferredNodeTerm,
-    WeightedPodAffinityTerm,
+    RawNodeTerm, WeightedPodAffinityTerm,
 };
 
 use super::selector::{label_selector, requirements};
 use crate::wire::{
-    WireAffinity, WireNodeAffinity, WireNodeSelectorTerm, WirePodAffinity, WirePodTerm,
+    WireAffinity, WireNodeAffinity, WireNodeSelector, WireNodeSelectorTerm, WirePodAffinity,
+    WirePodTerm,
 };
 
 /// Of a Pod, or `addedAffinity` of a profile.
@@ -22,6 +23,15 @@ pub(crate) fn node_affinity(wire: &WireNodeAffinity) -> NodeAffinity {
         term: node_term(&preferred.preference),
     });
     NodeAffinity { required, preferred: preferred.collect() }
+}
+
+/// Of a volume: the terms as they stand, because it may be a disk for which they are translated.
+pub(crate) fn raw_node_terms(wire: &WireNodeSelector) -> Vec<RawNodeTerm> {
+    let term = |wire: &WireNodeSelectorTerm| RawNodeTerm {
+        expressions: requirements(&wire.match_expressions),
+        fields: requirements(&wire.match_fields),
+    };
+    wire.node_selector_terms.iter().map(term).collect()
 }
 
 fn node_term(wire: &WireNodeSelectorTerm) -> NodeSelectorTerm {

@@ -40,24 +40,14 @@ const OF_THE_POD: [&str; 12] = [
 const OTHER: &str = "other";
 
 /// Every value of the label `reason`.
-pub(crate) const KUBELET_REJECTION_REASONS: [&str; 21] = {
-    let mut all = [OTHER; 21];
-    let mut at = 0;
-    while at < OF_THE_NODE.len() {
-        all[at] = OF_THE_NODE[at];
-        at += 1;
-    }
-    while at < OF_THE_NODE.len() + OF_THE_POD.len() {
-        all[at] = OF_THE_POD[at - OF_THE_NODE.len()];
-        at += 1;
-    }
-    all
-};
+pub(crate) fn kubelet_rejection_reasons() -> impl Iterator<Item = &'static str> {
+    OF_THE_NODE.into_iter().chain(OF_THE_POD).chain([OTHER])
+}
 
 /// Why a kubelet rejected a Pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KubeletRejection {
-    /// One of [`KUBELET_REJECTION_REASONS`].
+    /// One of [`kubelet_rejection_reasons`].
     pub reason: &'static str,
     /// It would reject others, too.
     pub is_of_the_node: bool,
@@ -116,7 +106,7 @@ mod tests {
 
     #[test]
     fn every_reason_is_in_the_list_once() {
-        let mut all = KUBELET_REJECTION_REASONS.to_vec();
+        let mut all: Vec<_> = kubelet_rejection_reasons().collect();
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), OF_THE_NODE.len() + OF_THE_POD.len() + 1);

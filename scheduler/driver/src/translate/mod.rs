@@ -12,10 +12,11 @@ mod selector;
 mod spread;
 mod unknown_annotation;
 mod unsupported;
+mod volume;
 
-pub(crate) use affinity::node_affinity;
+pub(crate) use affinity::{node_affinity, raw_node_terms};
 pub(crate) use grant::{grant_text, parse_grant};
-pub(crate) use kubelet_rejection::{KUBELET_REJECTION_REASONS, kubelet_rejection};
+pub(crate) use kubelet_rejection::{kubelet_rejection, kubelet_rejection_reasons};
 pub(crate) use needs::needs;
 pub(crate) use node::node;
 pub(crate) use pod::pod;

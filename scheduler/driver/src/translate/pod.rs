@@ -1,3 +1,5 @@
+//! A Pod as the engine sees it.
+
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -14,6 +16,7 @@ use super::needs::{failure_policy, needs};
 use super::scheduling_spec::scheduling_spec;
 use super::unknown_annotation::unknown_annotation;
 use super::unsupported::unsupported_field;
+use super::volume::volumes;
 use crate::profile_names::ProfileNames;
 use crate::wire::{DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER, WireCondition, WirePod};
 
@@ -36,6 +39,7 @@ pub(crate) fn pod(wire: &WirePod, profiles: &ProfileNames) -> Option<Pod> {
             needs: asked.needs,
             failure_policy: asked.failure_policy,
             hold: asked.hold,
+            volumes: volumes(&key.name, &wire.spec.volumes),
         }),
         key,
         uid: PodUid::new(uid),
@@ -47,7 +51,7 @@ pub(crate) fn pod(wire: &WirePod, profiles: &ProfileNames) -> Option<Pod> {
         created_at_unix_s: created.map_or(0, |time| time.0.as_second()),
         assignment,
         nominated_node: node_name(&status.nominated_node_name),
-        started_at_unix_s: status.start_time.as_ref().map(|time| time.0.as_second()),
+        started_at_unix_s: status.start_time.unix_s(),
         deletion: deletion(wire),
         grace_period: grace_period(wire),
         is_announced: is_announced(wire),
@@ -103,7 +107,7 @@ fn declared_end(wire: &WirePod) -> Option<DeclaredEnd> {
     let expected = annotation.and_then(|text| text.parse::<Timestamp>().ok());
     let expected =
         expected.map(|at| DeclaredEnd { at_unix_s: at.as_second(), by: DeclaredBy::ExpectedEnd });
-    let started = wire.status.start_time.as_ref().map(|it| it.0.as_second());
+    let started = wire.status.start_time.unix_s();
     let deadline = started.zip(wire.spec.active_deadline_seconds).map(|(started, seconds)| {
         DeclaredEnd { at_unix_s: started.saturating_add(seconds), by: DeclaredBy::ActiveDeadline }
     });

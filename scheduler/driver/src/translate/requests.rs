@@ -9,7 +9,7 @@ use model::{
 };
 
 use crate::wire::{
-    WireContainer, WireContainerStatus, WirePodSpec, WirePodStatus, WireResourceLists,
+    WireContainer, WireContainerStatus, WirePodSpec, WirePodStatus, WireQuantity, WireResourceLists,
 };
 
 pub(super) fn requests(spec: &WirePodSpec, status: &WirePodStatus) -> PodRequests {
@@ -46,7 +46,7 @@ fn declared(container: &WireContainer, status: &WirePodStatus) -> ContainerReque
 /// Only a kubelet that reports what it has applied has anything to say about a resize.
 fn running(
     actuated: Option<&WireResourceLists>,
-    allocated: &BTreeMap<String, String>,
+    allocated: &BTreeMap<String, WireQuantity>,
 ) -> Option<RunningResources> {
     let actuated = asked(&actuated?.requests);
     Some(RunningResources { actuated, allocated: asked(allocated) })
@@ -54,17 +54,17 @@ fn running(
 
 /// What is asked for. A quantity that cannot be read counts as more than any Node has: usage may be
 /// overstated, never forgotten.
-fn asked(amounts: &BTreeMap<String, String>) -> ResourceList {
+fn asked(amounts: &BTreeMap<String, WireQuantity>) -> ResourceList {
     resource_list(amounts, Quantity::MAX)
 }
 
 /// Amounts by resource name, with `unreadable` for what is no quantity.
 pub(super) fn resource_list(
-    amounts: &BTreeMap<String, String>,
+    amounts: &BTreeMap<String, WireQuantity>,
     unreadable: Quantity,
 ) -> ResourceList {
-    let amount = |text: &String| text.parse().unwrap_or(unreadable);
-    amounts.iter().map(|(name, text)| (name.as_str().into(), amount(text))).collect()
+    let amount = |quantity: &WireQuantity| quantity.text.parse().unwrap_or(unreadable);
+    amounts.iter().map(|(name, quantity)| (name.as_str().into(), amount(quantity))).collect()
 }
 
 #[cfg(test)]

@@ -13,13 +13,16 @@ use super::labels;
 use super::node::effect;
 use super::requests::requests;
 use super::spread::spread_constraint;
-use crate::wire::{WireContainer, WirePod, WirePodSpec, WireToleration};
+use crate::wire::{WireContainer, WirePod, WirePodSpec, WireToleration, WireVolumeSource};
 
 pub(super) fn scheduling_spec(namespace: &Arc<str>, wire: &WirePod) -> SchedulingSpec {
     let WirePod { metadata, spec, status } = wire;
     let constraints = spec.topology_spread_constraints.iter();
     let images = containers(spec).map(|container| container.image.as_str());
-    let volumes = spec.volumes.iter().filter_map(|volume| volume.image.as_deref());
+    let volumes = spec.volumes.iter().filter_map(|volume| match &volume.source {
+        Some(WireVolumeSource::Image(image)) => Some(image.reference.as_str()),
+        _ => None,
+    });
     SchedulingSpec {
         labels: metadata.labels.as_ref().map(labels).unwrap_or_default(),
         priority: spec.priority.unwrap_or(0),

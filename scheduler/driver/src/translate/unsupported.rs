@@ -22,30 +22,45 @@ fn unknown_spreading(spec: &WirePodSpec) -> Option<String> {
     Some(format!("spec.topologySpreadConstraints.{field}"))
 }
 
-/// Volume types that every Node can serve. Any other, also one that is newer than this list,
-/// may need scheduling.
-const VOLUMES_ANYWHERE: [&str; 15] = [
+/// Volume types that every Node can serve, as far as kube-scheduler knows, or that a plugin of volumes looks at. Any
+/// other, one that is newer than this list, may need scheduling.
+const KNOWN_VOLUMES: [&str; 30] = [
+    "awsElasticBlockStore",
+    "azureDisk",
     "azureFile",
     "cephfs",
+    "cinder",
     "configMap",
     "csi",
     "downwardAPI",
     "emptyDir",
-    "flexVolume",
+    "ephemeral",
     "fc",
+    "flexVolume",
+    "flocker",
+    "gcePersistentDisk",
     "gitRepo",
     "glusterfs",
     "hostPath",
     "image",
+    "iscsi",
     "nfs",
+    "persistentVolumeClaim",
+    "photonPersistentDisk",
+    "portworxVolume",
     "projected",
+    "quobyte",
+    "rbd",
+    "scaleIO",
     "secret",
+    "storageos",
+    "vsphereVolume",
 ];
 
 fn unsupported_volume(spec: &WirePodSpec) -> Option<String> {
     let sources = spec.volumes.iter().flat_map(|volume| &volume.fields);
     sources
-        .filter(|key| *key != "name" && !VOLUMES_ANYWHERE.contains(&key.as_str()))
+        .filter(|key| *key != "name" && !KNOWN_VOLUMES.contains(&key.as_str()))
         .map(|key| format!("spec.volumes.{key}"))
         .next()
 }
@@ -68,10 +83,6 @@ mod tests {
             (
                 json!({"topologySpreadConstraints": [{"whenUnsatisfiable": "Perhaps"}]}),
                 "spec.topologySpreadConstraints.whenUnsatisfiable",
-            ),
-            (
-                json!({"volumes": [{"name": "v", "persistentVolumeClaim": {}}]}),
-                "spec.volumes.persistentVolumeClaim",
             ),
             (json!({"volumes": [{"name": "v", "brandNew": {}}]}), "spec.volumes.brandNew"),
         ];

@@ -12,14 +12,8 @@ use crate::wire::protobuf::{
 /// An object, or what is left of it.
 fn read<K>(from_protobuf: FromProtobuf<K>, bytes: &[u8]) -> Read<K> {
     from_protobuf(bytes).map_err(|error| {
-        let left = identity(bytes);
-        let mut unreadable = Unreadable { why: error.to_string(), ..Unreadable::default() };
-        unreadable.metadata.name = left.name;
-        unreadable.metadata.namespace = left.namespace;
-        unreadable.metadata.uid = left.uid;
-        unreadable.metadata.resource_version = left.resource_version;
-        unreadable.node = left.node_name;
-        Box::new(unreadable)
+        let (metadata, node) = identity(bytes);
+        Box::new(Unreadable { metadata, node, why: error.to_string() })
     })
 }
 
@@ -89,8 +83,7 @@ impl Events {
             b"DELETED" => Frame::Gone(read(from_protobuf, event.object)),
             b"BOOKMARK" => {
                 let bookmark = Bookmark::decode(event.object).unwrap_or_default();
-                let (version, annotations) = bookmark.into_parts();
-                Frame::Bookmark(StatusOrBookmark::of_bookmark(version, annotations))
+                Frame::Bookmark(StatusOrBookmark::of_bookmark(bookmark.metadata))
             }
             _ => Frame::Error(error(event.object)),
         }))
@@ -199,10 +192,11 @@ impl List {
     /// A list without a version cannot be followed.
     fn end<K>(&mut self) -> Result<Frame<K>, Wanting> {
         self.part = Part::Behind;
-        let (version, token) = std::mem::take(&mut self.meta).into_parts();
-        if version.is_empty() {
+        let meta = std::mem::take(&mut self.meta);
+        if meta.resource_version.is_empty() {
             return Err(Wanting::Malformed);
         }
-        Ok(Frame::ListEnds { version, token })
+        let token = meta.token().map(str::to_owned);
+        Ok(Frame::ListEnds { version: meta.resource_version, token })
     }
 }

@@ -1,12 +1,12 @@
 //! Bytes from the API server, made into objects one by one: one that cannot be read harms no other.
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
+
+use crate::wire::protobuf::{BookmarkMeta, ListMeta};
 
 /// A piece of an answer that is longer than this is no answer to our question: an object has at most 3 MiB.
 const PIECE_BYTES_MAX: usize = 16 << 20;
@@ -53,16 +53,9 @@ pub(super) struct JsonFrame<'a> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct StatusOrBookmark {
-    metadata: StatusOrBookmarkMeta,
+    metadata: BookmarkMeta,
     pub code: u16,
     pub message: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct StatusOrBookmarkMeta {
-    resource_version: String,
-    annotations: BTreeMap<String, String>,
 }
 
 impl StatusOrBookmark {
@@ -70,8 +63,8 @@ impl StatusOrBookmark {
         Self { code, message, ..Self::default() }
     }
 
-    pub fn of_bookmark(resource_version: String, annotations: BTreeMap<String, String>) -> Self {
-        Self { metadata: StatusOrBookmarkMeta { resource_version, annotations }, ..Self::default() }
+    pub fn of_bookmark(metadata: BookmarkMeta) -> Self {
+        Self { metadata, ..Self::default() }
     }
 
     pub fn read(raw: &RawValue) -> Self {
@@ -93,17 +86,9 @@ impl StatusOrBookmark {
 #[derive(Debug, Deserialize)]
 pub(super) struct JsonPage<'a> {
     #[serde(default)]
-    metadata: PageMeta,
+    metadata: ListMeta,
     #[serde(borrow, default)]
     items: Option<Vec<&'a RawValue>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct PageMeta {
-    resource_version: String,
-    #[serde(rename = "continue")]
-    token: String,
 }
 
 impl<'a> JsonPage<'a> {
@@ -120,7 +105,7 @@ impl<'a> JsonPage<'a> {
     }
 
     pub fn token(&self) -> Option<&str> {
-        Some(self.metadata.token.as_str()).filter(|token| !token.is_empty())
+        self.metadata.token()
     }
 }
 

@@ -1,18 +1,23 @@
 use std::collections::BTreeMap;
-use std::fmt;
 
-use serde::de::{IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use prost::Message;
+use serde::Deserialize;
 
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, PartialEq, Deserialize, Message)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WireContainer {
+    #[prost(string, tag = "1")]
     pub name: String,
+    #[prost(string, tag = "2")]
     pub image: String,
-    pub resources: WireResourceLists,
+    #[prost(message, repeated, tag = "6")]
     pub ports: Vec<WirePort>,
+    #[prost(message, required, tag = "8")]
+    pub resources: WireResourceLists,
     /// On an init container, `Always` makes it a sidecar.
+    #[prost(string, tag = "24")]
     pub restart_policy: String,
+    #[prost(message, repeated, tag = "25")]
     pub restart_policy_rules: Vec<WireRestartRule>,
 }
 
@@ -22,74 +27,49 @@ impl WireContainer {
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, PartialEq, Deserialize, Message)]
 #[serde(default)]
 pub(crate) struct WireResourceLists {
-    pub requests: BTreeMap<String, String>,
+    #[prost(btree_map = "string, message", tag = "2")]
+    pub requests: BTreeMap<String, WireQuantity>,
+}
+
+/// A quantity as it is written.
+#[derive(Clone, PartialEq, Deserialize, Message)]
+#[serde(transparent)]
+pub(crate) struct WireQuantity {
+    #[prost(string, tag = "1")]
+    pub text: String,
 }
 
 /// With `hostNetwork` the API server has made container ports host ports.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, PartialEq, Deserialize, Message)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WirePort {
+    #[prost(int32, tag = "2")]
     pub host_port: i32,
-    #[serde(rename = "hostIP")]
-    pub host_ip: String,
+    #[prost(string, tag = "4")]
     pub protocol: String,
+    #[serde(rename = "hostIP")]
+    #[prost(string, tag = "5")]
+    pub host_ip: String,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, PartialEq, Deserialize, Message)]
 #[serde(default)]
 pub(crate) struct WireRestartRule {
+    #[prost(string, tag = "1")]
     pub action: String,
 }
 
 /// What the kubelet has admitted and applied; differs from the spec during a resize.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, PartialEq, Deserialize, Message)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WireContainerStatus {
+    #[prost(string, tag = "1")]
     pub name: String,
-    pub allocated_resources: BTreeMap<String, String>,
+    #[prost(btree_map = "string, message", tag = "10")]
+    pub allocated_resources: BTreeMap<String, WireQuantity>,
+    #[prost(message, optional, tag = "11")]
     pub resources: Option<WireResourceLists>,
-}
-
-/// Which fields a volume has, without what is in them, and the image it mounts if it does.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct WireVolume {
-    pub fields: Vec<String>,
-    pub image: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WireImageVolume {
-    reference: String,
-}
-
-impl<'de> Deserialize<'de> for WireVolume {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Fields;
-        impl<'de> Visitor<'de> for Fields {
-            type Value = WireVolume;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a volume")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<WireVolume, A::Error> {
-                let mut volume = WireVolume::default();
-                while let Some(field) = map.next_key::<String>()? {
-                    if field == "image" {
-                        let image: Option<WireImageVolume> = map.next_value()?;
-                        volume.image = image.map(|image| image.reference);
-                    } else {
-                        map.next_value::<IgnoredAny>()?;
-                    }
-                    volume.fields.push(field);
-                }
-                Ok(volume)
-            }
-        }
-        from.deserialize_map(Fields)
-    }
 }

@@ -14,6 +14,7 @@ mod owned_fields;
 mod pod;
 mod selector;
 mod spread;
+mod volume;
 
 pub(crate) use k8s_openapi::{
     ClusterResourceScope as Cluster, NamespaceResourceScope as Namespaced,
@@ -21,9 +22,10 @@ pub(crate) use k8s_openapi::{
 use serde::de::DeserializeOwned;
 
 pub(crate) use affinity::{
-    WireAffinity, WireNodeAffinity, WireNodeSelectorTerm, WirePodAffinity, WirePodTerm,
+    WireAffinity, WireNodeAffinity, WireNodeSelector, WireNodeSelectorTerm, WirePodAffinity,
+    WirePodTerm,
 };
-pub(crate) use container::{WireContainer, WireContainerStatus, WireResourceLists, WireVolume};
+pub(crate) use container::{WireContainer, WireContainerStatus, WireQuantity, WireResourceLists};
 pub(crate) use node::{WireNode, WireNodeImage, WireTaint};
 pub(crate) use pod::{
     DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER, WireCondition, WirePod, WirePodSpec, WirePodStatus,
@@ -31,6 +33,7 @@ pub(crate) use pod::{
 };
 pub(crate) use selector::{WireRequirement, WireSelector};
 pub(crate) use spread::WireSpreadConstraint;
+pub(crate) use volume::{WireVolume, WireVolumeSource};
 
 /// An object that is listed and watched.
 pub(crate) trait Wire:

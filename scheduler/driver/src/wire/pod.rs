@@ -1,12 +1,14 @@
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use prost::Message;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::absent::null_as_default;
+use super::meta::WireTime;
 use super::{
-    FromProtobuf, NOT_COMPLETED, WireAffinity, WireContainer, WireContainerStatus,
+    FromProtobuf, NOT_COMPLETED, WireAffinity, WireContainer, WireContainerStatus, WireQuantity,
     WireResourceLists, WireSpreadConstraint, WireVolume, kube_resource, meta, protobuf,
 };
 
@@ -38,7 +40,7 @@ pub(crate) struct WirePodSpec {
     #[serde(deserialize_with = "null_as_default")]
     pub containers: Vec<WireContainer>,
     pub init_containers: Vec<WireContainer>,
-    pub overhead: BTreeMap<String, String>,
+    pub overhead: BTreeMap<String, WireQuantity>,
     pub resources: WireResourceLists,
     pub scheduling_gates: Vec<WireSchedulingGate>,
     pub affinity: WireAffinity,
@@ -53,36 +55,51 @@ pub(crate) struct WirePodSpec {
     pub termination_grace_period_seconds: Option<i64>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, PartialEq, Deserialize, Message)]
 #[serde(default)]
 pub(crate) struct WireToleration {
+    #[prost(string, tag = "1")]
     pub key: String,
+    #[prost(string, tag = "2")]
     pub operator: String,
+    #[prost(string, tag = "3")]
     pub value: String,
+    #[prost(string, tag = "4")]
     pub effect: String,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, PartialEq, Deserialize, Message)]
 #[serde(default)]
 pub(crate) struct WireSchedulingGate {
+    #[prost(string, tag = "1")]
     pub name: String,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, PartialEq, Deserialize, Message)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WirePodStatus {
+    #[prost(string, tag = "1")]
     pub phase: String,
-    pub reason: String,
-    pub message: String,
-    pub nominated_node_name: String,
-    pub start_time: Option<Time>,
+    #[prost(message, repeated, tag = "2")]
     pub conditions: Vec<WireCondition>,
+    #[prost(string, tag = "3")]
+    pub message: String,
+    #[prost(string, tag = "4")]
+    pub reason: String,
+    #[prost(message, required, tag = "7")]
+    pub start_time: WireTime,
+    #[prost(message, repeated, tag = "8")]
     pub container_statuses: Vec<WireContainerStatus>,
+    #[prost(message, repeated, tag = "10")]
     pub init_container_statuses: Vec<WireContainerStatus>,
-    /// Of Pod-level requests: what the kubelet has applied, …
+    #[prost(string, tag = "11")]
+    pub nominated_node_name: String,
+    /// Of Pod-level requests: what the kubelet has admitted, …
+    #[prost(btree_map = "string, message", tag = "19")]
+    pub allocated_resources: BTreeMap<String, WireQuantity>,
+    /// … and applied.
+    #[prost(message, optional, tag = "20")]
     pub resources: Option<WireResourceLists>,
-    /// … and admitted.
-    pub allocated_resources: BTreeMap<String, String>,
 }
 
 impl WirePodStatus {
@@ -92,13 +109,17 @@ impl WirePodStatus {
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, PartialEq, Deserialize, Message)]
 #[serde(default)]
 pub(crate) struct WireCondition {
     #[serde(rename = "type")]
+    #[prost(string, tag = "1")]
     pub condition_type: String,
+    #[prost(string, tag = "2")]
     pub status: String,
+    #[prost(string, tag = "5")]
     pub reason: String,
+    #[prost(string, tag = "6")]
     pub message: String,
 }
 

@@ -1,11 +1,9 @@
 //! Nodes, and what the rules look at besides Nodes and Pods.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{
-    ClusterNode, LabelSelector, Labels, NodeName, ObjectKey, Owner, PodDisruptionBudget, PodUid,
-};
+use model::{ClusterNode, NodeName, PodUid};
+use rules::{ClusterObject, ClusterObjectChange, ClusterObjectId, ObjectEffect};
 
 use crate::engine::Engine;
 use crate::wake::ClusterChange;
@@ -62,7 +60,8 @@ impl Engine {
     pub(super) fn node_seen(&mut self, node: ClusterNode) {
         let node = self.observed.excluded.shown(node);
         let name = node.node.name.clone();
-        if is_new(&mut self.observed.cluster.nodes, name.clone(), node) {
+        if self.observed.cluster.nodes.get(&name) != Some(&node) {
+            self.observed.cluster.nodes.insert(name.clone(), node);
             self.cluster_changed(ClusterChange::Node(&name));
         }
     }
@@ -74,74 +73,39 @@ impl Engine {
         }
     }
 
-    pub(super) fn namespace_labels_seen(&mut self, name: Arc<str>, labels: Labels) {
-        if is_new(&mut self.observed.cluster.namespaces, name, labels) {
-            self.cluster_changed(ClusterChange::Namespaces);
+    pub(super) fn cluster_object_seen(&mut self, object: ClusterObject) {
+        // The security domain of a Namespace is one of its labels.
+        if let ClusterObject::Namespace(name, labels) = &object
+            && self.observed.objects.namespace_seen(name.clone(), labels)
+        {
+            self.domains_changed();
         }
+        let change = self.observed.cluster.objects.insert(object);
+        self.cluster_object_changed(change.as_ref());
     }
 
-    pub(super) fn namespace_labels_gone(&mut self, name: &str) {
-        if self.observed.cluster.namespaces.remove(name).is_some() {
-            self.cluster_changed(ClusterChange::Namespaces);
+    pub(super) fn cluster_object_gone(&mut self, id: &ClusterObjectId) {
+        if let ClusterObjectId::Namespace(name) = id
+            && self.observed.objects.namespace_gone(name)
+        {
+            self.domains_changed();
         }
+        let change = self.observed.cluster.objects.remove(id);
+        self.cluster_object_changed(change.as_ref());
     }
 
-    pub(super) fn service_seen(&mut self, service: ObjectKey, selector: Labels) {
-        let after = LabelSelector::of_labels(&selector);
-        if self.observed.cluster.services.get(&service) != Some(&selector) {
-            let before = self.observed.cluster.services.insert(service, selector);
-            let before = before.as_ref().map(LabelSelector::of_labels);
-            self.selector_changed(before.as_ref(), Some(&after));
+    fn cluster_object_changed(&mut self, change: Option<&ClusterObjectChange>) {
+        let Some(change) = change else { return };
+        match change.effect() {
+            ObjectEffect::Namespaces => self.cluster_changed(ClusterChange::Namespaces),
+            ObjectEffect::Selectors { before, after } => {
+                self.cluster_changed(ClusterChange::Selectors { before, after });
+            }
+            ObjectEffect::Budgets { before, after } => self.placing.budget_changed(before, after),
+            ObjectEffect::Volumes(of) => self.cluster_changed(ClusterChange::Volumes(of)),
+            ObjectEffect::Unchanged => {}
+            ObjectEffect::Feasibility => self.cluster_changed(ClusterChange::Feasibility),
         }
+        self.check_awaiting(change);
     }
-
-    pub(super) fn service_gone(&mut self, service: &ObjectKey) {
-        if let Some(before) = self.observed.cluster.services.remove(service) {
-            self.selector_changed(Some(&LabelSelector::of_labels(&before)), None);
-        }
-    }
-
-    pub(super) fn owner_seen(
-        &mut self,
-        namespace: Arc<str>,
-        owner: Owner,
-        selector: LabelSelector,
-    ) {
-        let owner = (namespace, owner);
-        if self.observed.cluster.owners.get(&owner) != Some(&selector) {
-            let after = selector.clone();
-            let before = self.observed.cluster.owners.insert(owner, selector);
-            self.selector_changed(before.as_ref(), Some(&after));
-        }
-    }
-
-    pub(super) fn owner_gone(&mut self, namespace: Arc<str>, owner: Owner) {
-        if let Some(before) = self.observed.cluster.owners.remove(&(namespace, owner)) {
-            self.selector_changed(Some(&before), None);
-        }
-    }
-
-    fn selector_changed(&mut self, before: Option<&LabelSelector>, after: Option<&LabelSelector>) {
-        self.cluster_changed(ClusterChange::Selectors { before, after });
-    }
-
-    pub(super) fn budget_seen(&mut self, budget: PodDisruptionBudget) {
-        let before = self.observed.cluster.budgets.get(&budget.key);
-        self.placing.budget_changed(before, Some(&budget));
-        self.observed.cluster.insert_budget(budget);
-    }
-
-    pub(super) fn budget_gone(&mut self, key: &ObjectKey) {
-        let before = self.observed.cluster.budgets.remove(key);
-        self.placing.budget_changed(before.as_ref(), None);
-    }
-}
-
-/// Keeps the value; whether it says anything that was not known.
-fn is_new<K: Ord, V: PartialEq>(known: &mut BTreeMap<K, V>, key: K, value: V) -> bool {
-    if known.get(&key) == Some(&value) {
-        return false;
-    }
-    known.insert(key, value);
-    true
 }

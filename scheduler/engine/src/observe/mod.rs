@@ -7,14 +7,13 @@ mod watched;
 
 pub use watched::{Watched, WatchedId, WatchedKind};
 
-use model::{Assignment, PodUid};
+use model::PodUid;
 
 use crate::decision::Report;
 use crate::engine::Engine;
-use crate::event::{BindRefusal, BindRefusalCause, Event};
-use crate::queue::backoff_after;
-use crate::record::Stage;
-use crate::rejection::{BindingRejection, Rejection};
+use crate::event::Event;
+use crate::record::{BindingStep, Stage};
+use crate::rejection::Rejection;
 
 impl Engine {
     pub(crate) fn observe(&mut self, event: Event) {
@@ -32,14 +31,16 @@ impl Engine {
             Event::Reconfigured(config) => self.reconfigured(*config),
             Event::TermBegan => self.term_began(),
             Event::BindDone(uid) => self.bind_done(&uid),
-            Event::BindRefused { pod, refusal } => self.bind_refused(&pod, refusal),
+            Event::BindRefused { pod, refusal } => self.give_up_binding(&pod, None, refusal),
+            Event::PrepareDone(uid) => self.prepare_done(&uid),
+            Event::PrepareRefused { pod, refusal } => self.prepare_refused(&pod, refusal),
             Event::ReportWritten(uid) => self.report_ended(&uid, true),
             Event::ReportLost(uid) => self.report_ended(&uid, false),
             Event::ReportPutOff(report) => self.put_off(*report),
             Event::UseLost(object) => self.outbox.uses.lost(&object),
             Event::BindUnclear(uid) => {
-                if self.stage_of(&uid).is_some_and(|stage| matches!(stage, Stage::Binding { .. })) {
-                    self.move_to(&uid, Stage::Binding { is_unclear: true });
+                if self.stage_of(&uid).is_some_and(|stage| matches!(stage, Stage::Binding(_))) {
+                    self.move_to(&uid, Stage::Binding(BindingStep::UNCLEAR));
                 }
             }
         }
@@ -49,7 +50,7 @@ impl Engine {
         self.observed.unsynced.remove(&kind);
         if let WatchedKind::Objects(kind) = kind {
             self.observed.objects.set_installed(kind, installed);
-            self.question_nominees_for(|needed| needed.kind == kind);
+            self.recheck_nominations_needing(|needed| needed.kind == kind);
             self.release_queues_of(kind);
         }
     }
@@ -67,44 +68,6 @@ impl Engine {
         self.forget_in_queue(uid);
         let report = Report::Scheduled { pod: pod.key.clone(), uid: uid.clone(), node };
         self.outbox.reports.scheduled(report, self.config.events);
-    }
-
-    fn bind_refused(&mut self, uid: &PodUid, refusal: BindRefusal) {
-        let Some(record) = self.observed.pods.get_mut(uid) else { return };
-        if !matches!(record.stage, Stage::Binding { .. }) {
-            return;
-        }
-        self.stats.attempts_error += 1;
-        record.failures = record.failures.saturating_add(1);
-        record.not_before = self.now + backoff_after(record.failures);
-        let place_again = record.pod.assignment == Assignment::Waiting;
-        record.order = record.order.with_priority(record.pod.spec.scheduling.priority);
-        let is_told = match refusal.cause {
-            BindRefusalCause::ApiServer => true,
-            BindRefusalCause::Conflict => record.failures > 1,
-            BindRefusalCause::Obsolete => false,
-        };
-        if let Some(reservation) = record.reservation.as_ref().filter(|_| place_again && is_told) {
-            let rejection = BindingRejection {
-                node: reservation.node.clone(),
-                message: refusal.message.into(),
-            };
-            record.rejection = Some(Box::new(Rejection::Binding(rejection)));
-            self.outbox.reports.unschedulable(self.now, uid, &record.report);
-        }
-        self.move_to(uid, if place_again { Stage::Backoff } else { Stage::Gated });
-        if !place_again {
-            self.forget_in_queue(uid);
-        }
-        let released = self.release_reservation(uid);
-        // Its nomination is reserved again, as long as that lasts.
-        if !place_again || !self.reserve_nominated(uid) {
-            self.set_nomination(uid, None);
-        }
-        self.sync_pod_to_cluster(uid);
-        if let Some(released) = released {
-            self.wake_after_release(&released);
-        }
     }
 
     fn put_off(&mut self, report: Report) {

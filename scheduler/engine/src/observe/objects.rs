@@ -14,7 +14,7 @@ impl Engine {
         let cause_before = self.observed.objects.promise(&name, now).err();
         let before = self.observed.objects.insert(object);
         let Some(after) = self.observed.objects.get(&name).cloned() else { return };
-        self.question_nominees_for(|needed| *needed == name);
+        self.recheck_nominations_needing(|needed| *needed == name);
         let spec_changed = before.as_ref().is_none_or(|before| {
             (before.generation, &before.uid) != (after.generation, &after.uid)
         });
@@ -51,7 +51,7 @@ impl Engine {
     /// A namespace belongs to another security domain than before: a rare event, so all Pods
     /// that were refused for that reason are tried again.
     pub(super) fn domains_changed(&mut self) {
-        self.question_nominees_for(|_| true);
+        self.recheck_nominations_needing(|_| true);
         for object in self.observed.objects.with_queues() {
             self.unblock(&object, |wake| wake == UnblockOn::DomainChange);
             self.report_queue(&object);
@@ -62,7 +62,7 @@ impl Engine {
     /// turn comes; Pods that were refused are tried now.
     pub(super) fn policy_changed(&mut self, owner: &str) {
         let of_owner = |object: &ObjectRef| *object.key.namespace == *owner;
-        self.question_nominees_for(of_owner);
+        self.recheck_nominations_needing(of_owner);
         for object in self.observed.objects.with_queues().into_iter().filter(of_owner) {
             self.unblock(&object, |wake| wake == UnblockOn::PolicyChange);
             self.report_queue(&object);
@@ -100,7 +100,7 @@ impl Engine {
         }
         let fresh = self.observed.objects.fresh_kinds(self.now);
         let before = std::mem::replace(&mut self.observed.fresh, fresh);
-        self.question_nominees_for(|_| true);
+        self.recheck_nominations_needing(|_| true);
         for object in self.observed.objects.with_queues() {
             if before.contains(&object.kind) != self.observed.fresh.contains(&object.kind) {
                 self.report_queue(&object);
@@ -111,7 +111,7 @@ impl Engine {
     /// Windows that open and close change what may be promised, before the daemon has said so.
     pub(crate) fn turn_windows(&mut self) {
         for object in self.observed.objects.turn_windows(self.now) {
-            self.question_nominees_for(|needed| *needed == object);
+            self.recheck_nominations_needing(|needed| *needed == object);
             self.release_queue(&object);
             self.outbox.uses.changed(&object);
             self.report_queue(&object);

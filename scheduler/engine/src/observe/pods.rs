@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::ledger::Reservation;
 use crate::queue::Order;
 use crate::queue_metrics::AttemptHistory;
-use crate::record::{Record, Stage};
+use crate::record::{BindingStep, Record, Stage};
 use crate::reports::ReportState;
 
 impl Engine {
@@ -35,7 +35,7 @@ impl Engine {
         match pod.assignment.clone() {
             Assignment::Bound { node, grant } => {
                 let granted = grant.iter().flat_map(|grant| grant.parts()).cloned().collect();
-                self.pod_bound(pod, Reservation { node, granted });
+                self.pod_bound(pod, Reservation { node, granted, volumes: None });
             }
             Assignment::Finished => self.dequeue(pod, Stage::Finished),
             Assignment::Gated { .. } | Assignment::Leaving | Assignment::Foreign => {
@@ -80,11 +80,14 @@ impl Engine {
         let uid = pod.uid.clone();
         self.stop_waiting(&uid);
         self.forget_in_queue(&uid);
+        if matches!(self.stage_of(&uid), Some(Stage::Binding(_))) {
+            self.move_to(&uid, Stage::Binding(BindingStep::SENT));
+        }
         let Some(record) = self.observed.pods.get_mut(&uid) else { return };
         let before = record.reservation.take();
         let mut reservation = seen;
         // Also while the reply to its Binding is still awaited: what was decided is what was granted.
-        let is_placed = matches!(record.stage, Stage::Bound | Stage::Binding { .. });
+        let is_placed = matches!(record.stage, Stage::Bound | Stage::Binding(_));
         let known = before.as_ref().filter(|before| is_placed && before.node == reservation.node);
         if let Some(known) = known {
             reservation.granted.clone_from(&known.granted);
@@ -95,12 +98,13 @@ impl Engine {
         if before.as_ref() != Some(&reservation) {
             if let Some(before) = &before {
                 self.ledger.release(&pod, before);
+                self.forget_volumes(before);
                 self.reservations_changed(before);
             }
             self.ledger.take(&pod, &reservation);
             self.ledger.commit();
             self.reservations_changed(&reservation);
-            self.question_nominees_of(&reservation);
+            self.recheck_nominations_reserving(&reservation);
         }
         self.move_to(&uid, Stage::Bound);
         self.set_nomination(&uid, None);
@@ -113,10 +117,8 @@ impl Engine {
     /// Finished Pods give back what they held; gated and leaving ones are not placed.
     fn dequeue(&mut self, pod: Pod, to: Stage) {
         let uid = pod.uid.clone();
-        let settled = matches!(
-            self.stage_of(&uid),
-            Some(Stage::Bound | Stage::Binding { .. } | Stage::Finished)
-        );
+        let settled =
+            matches!(self.stage_of(&uid), Some(Stage::Bound | Stage::Binding(_) | Stage::Finished));
         if settled && to == Stage::Gated {
             // An older sight of a Pod that we know to be bound, or that may be any moment. If
             // its Binding is refused, it rests.
@@ -137,7 +139,7 @@ impl Engine {
             // Neither an assignment nor an end is ever taken back: this sight is older than
             // our knowledge.
             Stage::Bound | Stage::Finished => return,
-            Stage::Binding { .. } => {
+            Stage::Binding(_) => {
                 self.update_while_binding(pod);
                 return;
             }
@@ -173,10 +175,12 @@ impl Engine {
     fn update_while_binding(&mut self, pod: Pod) {
         let uid = pod.uid.clone();
         let Some(record) = self.observed.pods.get(&uid) else { return };
-        if !matches!(record.stage, Stage::Binding { .. }) {
+        if !matches!(record.stage, Stage::Binding(_)) {
             return;
         }
-        if record.pod.spec != pod.spec {
+        let is_other_spec = record.pod.spec != pod.spec;
+        let is_other = is_other_spec || pod.assignment != Assignment::Waiting;
+        if is_other_spec {
             self.forget_in_queue(&uid);
             self.set_nomination(&uid, None);
         }
@@ -184,6 +188,9 @@ impl Engine {
             record.pod = Arc::new(pod);
         }
         self.sync_pod_to_cluster(&uid);
+        if is_other {
+            self.abandon_unsent(&uid);
+        }
     }
 
     pub(super) fn pod_gone(&mut self, uid: &PodUid) {
@@ -224,7 +231,7 @@ impl Engine {
         self.forget_in_queue(uid);
     }
 
-    pub(super) fn forget_in_queue(&mut self, uid: &PodUid) {
+    pub(crate) fn forget_in_queue(&mut self, uid: &PodUid) {
         let Some(record) = self.observed.pods.get(uid) else { return };
         for need in &record.pod.spec.needs {
             self.observed.objects.with_queue(&need.object, |queue| queue.forget(record.order));
@@ -238,10 +245,11 @@ impl Engine {
     }
 
     /// Frees what the Pod has reserved; no Pod is woken yet.
-    pub(super) fn release_reservation(&mut self, uid: &PodUid) -> Option<Reservation> {
+    pub(crate) fn release_reservation(&mut self, uid: &PodUid) -> Option<Reservation> {
         let record = self.observed.pods.get_mut(uid)?;
         let reservation = record.reservation.take()?;
         self.ledger.release(&record.pod, &reservation);
+        self.forget_volumes(&reservation);
         self.reservations_changed(&reservation);
         Some(reservation)
     }

@@ -4,10 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{
-    ClusterNode, LabelSelector, Labels, NodeName, ObjectKey, ObjectKind, ObjectRef, Owner,
-    OwnerKind, Pod, PodDisruptionBudget, PodUid, Reservable,
-};
+use model::{ClusterNode, NodeName, ObjectKey, ObjectKind, ObjectRef, Pod, PodUid, Reservable};
+use rules::{ClusterObject, ClusterObjectId, ClusterObjectKind};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
@@ -21,34 +19,37 @@ pub enum WatchedKind {
     Objects(ObjectKind),
     /// AttestationPolicies: the namespaces that one lets use its own namespace's objects.
     Policies,
-    Namespaces,
     /// The Leases of the daemons behind objects: how long ago one was renewed, as of the event.
     Backends,
-    Budgets,
-    /// Services that select Pods. One that has no selector is no event, or is gone.
-    Services,
-    /// Controllers whose Pods are spread by default.
-    Owners(OwnerKind),
     /// The extended resource that Pods may ask for to get a device of the class.
     DeviceClasses,
+    /// What plugins read besides Nodes and Pods.
+    Cluster(ClusterObjectKind),
 }
 
 impl WatchedKind {
-    pub const ALL: [Self; 13] = [
+    const OWN: [Self; 7] = [
         Self::Nodes,
         Self::Pods,
         Self::Objects(ObjectKind::Corridor),
         Self::Objects(ObjectKind::MemoryBundle),
         Self::Policies,
-        Self::Namespaces,
         Self::Backends,
-        Self::Budgets,
-        Self::Services,
-        Self::Owners(OwnerKind::ReplicationController),
-        Self::Owners(OwnerKind::ReplicaSet),
-        Self::Owners(OwnerKind::StatefulSet),
         Self::DeviceClasses,
     ];
+
+    pub const ALL: [Self; Self::OWN.len() + ClusterObjectKind::ALL.len()] = {
+        let mut all = [Self::Nodes; _];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = match at.checked_sub(Self::OWN.len()) {
+                None => Self::OWN[at],
+                Some(of_cluster) => Self::Cluster(ClusterObjectKind::ALL[of_cluster]),
+            };
+            at += 1;
+        }
+        all
+    };
 }
 
 /// A watched object, as far as the engine looks at it.
@@ -58,12 +59,9 @@ pub enum Watched {
     Pod(Pod),
     Object(Reservable),
     Policy { policy: ObjectKey, allowed_tenants: BTreeSet<Arc<str>> },
-    Namespace { name: Arc<str>, labels: Labels },
     Backend { kind: ObjectKind, age: Duration },
-    Budget(PodDisruptionBudget),
-    Service { service: ObjectKey, selector: Labels },
-    Owner { namespace: Arc<str>, owner: Owner, selector: LabelSelector },
     DeviceClass { class: Arc<str>, resource: Option<Arc<str>> },
+    ClusterObject(ClusterObject),
 }
 
 /// What a watched object is known by.
@@ -73,12 +71,9 @@ pub enum WatchedId {
     Pod(PodUid),
     Object(ObjectRef),
     Policy(ObjectKey),
-    Namespace(Arc<str>),
     Backend(ObjectKind),
-    Budget(ObjectKey),
-    Service(ObjectKey),
-    Owner { namespace: Arc<str>, owner: Owner },
     DeviceClass(Arc<str>),
+    ClusterObject(ClusterObjectId),
 }
 
 impl Engine {
@@ -91,19 +86,9 @@ impl Engine {
                 self.observed.objects.policy_seen(policy.clone(), allowed_tenants);
                 self.policy_changed(&policy.namespace);
             }
-            Watched::Namespace { name, labels } => {
-                if self.observed.objects.namespace_seen(name.clone(), &labels) {
-                    self.domains_changed();
-                }
-                self.namespace_labels_seen(name, labels);
-            }
             Watched::Backend { kind, age } => self.backend_seen(kind, age),
-            Watched::Budget(budget) => self.budget_seen(budget),
-            Watched::Service { service, selector } => self.service_seen(service, selector),
-            Watched::Owner { namespace, owner, selector } => {
-                self.owner_seen(namespace, owner, selector);
-            }
             Watched::DeviceClass { class, resource } => self.device_class_seen(class, resource),
+            Watched::ClusterObject(object) => self.cluster_object_seen(object),
         }
     }
 
@@ -113,7 +98,7 @@ impl Engine {
             WatchedId::Pod(uid) => self.pod_gone(&uid),
             WatchedId::Object(object) => {
                 self.observed.objects.remove(&object);
-                self.question_nominees_for(|needed| *needed == object);
+                self.recheck_nominations_needing(|needed| *needed == object);
                 self.outbox.uses.forget(&object);
                 self.report_waiting_for(&object);
             }
@@ -121,20 +106,12 @@ impl Engine {
                 self.observed.objects.policy_gone(&policy);
                 self.policy_changed(&policy.namespace);
             }
-            WatchedId::Namespace(name) => {
-                if self.observed.objects.namespace_gone(&name) {
-                    self.domains_changed();
-                }
-                self.namespace_labels_gone(&name);
-            }
             WatchedId::Backend(kind) => {
                 self.observed.objects.backend_gone(kind);
                 self.note_freshness();
             }
-            WatchedId::Budget(key) => self.budget_gone(&key),
-            WatchedId::Service(service) => self.service_gone(&service),
-            WatchedId::Owner { namespace, owner } => self.owner_gone(namespace, owner),
             WatchedId::DeviceClass(class) => self.device_class_gone(&class),
+            WatchedId::ClusterObject(id) => self.cluster_object_gone(&id),
         }
     }
 }
@@ -164,8 +141,9 @@ shows_its_kind!(
     Watched::Node(ClusterNode),
     Watched::Pod(Pod),
     Watched::Object(Reservable),
-    Watched::Budget(PodDisruptionBudget),
+    Watched::ClusterObject(ClusterObject),
     WatchedId::Node(NodeName),
     WatchedId::Pod(PodUid),
     WatchedId::Object(ObjectRef),
+    WatchedId::ClusterObject(ClusterObjectId),
 );

@@ -27,7 +27,7 @@ impl PodClass {
             return;
         };
         if self.node_fit.has_conflict(index.rows.extras(slot)) {
-            reasons.push(Reason::HostPorts);
+            reasons.push(Reason::HOST_PORTS);
             return;
         }
         let fit = &self.node_fit;
@@ -40,7 +40,7 @@ impl PodClass {
         }
         let lacks_features = groups.group(slot).is_some_and(|it| groups.all()[it].lacks_features);
         if reasons.is_empty() && lacks_features {
-            reasons.push(Reason::DeclaredFeatures);
+            reasons.push(Reason::DECLARED_FEATURES);
         }
     }
 
@@ -112,7 +112,7 @@ impl PodClass {
         };
         let pods = view.cluster.pods_on(index.rows.name(slot)?);
         let lesser = pods.filter(|other| other.priority < self.pod.priority);
-        Some(victims_by(node, lesser, &view.cluster.budgets))
+        Some(victims_by(node, lesser, &view.cluster.objects.budgets))
     }
 }
 
@@ -129,7 +129,7 @@ static STANDARD: LazyLock<[Arc<str>; 3]> =
 fn missing(node_fit: &NodeFit, row: &Row, extras: &Extras, reasons: &mut Vec<Reason>) {
     node_fit.missing(row, extras, |missing| {
         reasons.push(match missing {
-            Missing::Places => Reason::TooManyPods,
+            Missing::Places => Reason::TOO_MANY_PODS,
             Missing::Standard { index, exceeds_node } => {
                 Reason::Insufficient { resource: STANDARD[index].clone(), exceeds_node }
             }

@@ -15,11 +15,11 @@ pub(super) struct Count {
     /// `None` counts no Pods.
     counter: Option<CounterId>,
     pub key: KeyId,
-    /// Each Node is a place of its own, and is asked itself.
+    /// Each Node is a domain of its own, and is asked itself.
     pub is_of_nodes: bool,
     /// Nodes whose Pods count, if not all do.
     included: Option<Vec<bool>>,
-    /// Nodes that count, by place.
+    /// Nodes that count, by domain.
     nodes_in: Vec<u32>,
     sums: Vec<i64>,
     /// What was added of each Node.
@@ -117,7 +117,7 @@ impl Count {
         index.topology.of(self.key).domain(slot)
     }
 
-    /// The sum of the place that the Node is in; 0 when it is in none.
+    /// The sum of the domain that the Node is in; 0 when it is in none.
     pub fn here(&self, slot: Slot, index: &NodeIndex) -> i64 {
         let domain = self.domain(slot, index);
         self.sums.get(domain as usize).copied().unwrap_or(0)
@@ -128,14 +128,14 @@ impl Count {
         self.counter.map_or(0, |counter| i64::from(index.counters.on_node(counter, slot)))
     }
 
-    /// The smallest sum of any place that counts; 0 when there are too few of them.
-    pub fn fewest(&self, places_min: i64) -> i64 {
+    /// The smallest sum of any domain that counts; 0 when there are too few of them.
+    pub fn fewest(&self, domains_min: i64) -> i64 {
         let sums = self.sums.iter().zip(&self.nodes_in).filter(|(_, nodes)| **nodes > 0);
-        let (mut places, mut fewest) = (0, i64::MAX);
+        let (mut domains, mut fewest) = (0, i64::MAX);
         for (sum, _) in sums {
-            places += 1;
+            domains += 1;
             fewest = fewest.min(*sum);
         }
-        if places == 0 || places < places_min { 0 } else { fewest }
+        if domains == 0 || domains < domains_min { 0 } else { fewest }
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use model::{ClusterPod, LabelSelector, PodAffinityTerm, SchedulingSpec};
-use rules::{Cluster, own_term_means};
+use rules::{Cluster, own_term_matches};
 
 use super::FixedMap;
 use super::carried::{Carried, CarriedTerms, TermId, carried_by};
@@ -222,7 +222,7 @@ impl Counted {
     ) -> u32 {
         match self {
             Self::MeantBy(terms) => {
-                let means = |term| own_term_means(cluster, term, namespace, &scheduling.labels);
+                let means = |term| own_term_matches(cluster, term, namespace, &scheduling.labels);
                 u32::from(terms.iter().all(means))
             }
             Self::Matching { namespace: own, selector } => u32::from(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{ClusterPod, LabelSelector, NodeName};
+use model::{ClusterPod, NodeName};
 use rules::Cluster;
 
 use super::budgets::BudgetLog;
@@ -30,9 +30,9 @@ pub(super) struct NodeIndex {
 }
 
 /// Fewer places than this are not worth forgetting.
-const PLACES_MIN: usize = 1 << 14;
+const DOMAINS_MIN: usize = 1 << 14;
 /// A Node is in one place for each label; the others are of Nodes that have gone.
-const PLACES_PER_NODE_MAX: usize = 2;
+const DOMAINS_PER_NODE_MAX: usize = 2;
 
 impl NodeIndex {
     pub fn of(cluster: &Cluster, names: Vec<Option<NodeName>>) -> Self {
@@ -45,10 +45,7 @@ impl NodeIndex {
             index.nominate(pod, true);
         }
         let readers = &mut index.counters.readers;
-        for service in cluster.services.values() {
-            readers.count(&LabelSelector::of_labels(service), true);
-        }
-        for selector in cluster.owners.values() {
+        for selector in cluster.spreading_selectors() {
             readers.count(selector, true);
         }
         // Waiting Pods were already classified by all of these.
@@ -63,7 +60,7 @@ impl NodeIndex {
     /// Whether most names of places are of Nodes that are gone.
     pub fn is_overgrown(&self) -> bool {
         let nodes = self.rows.nodes();
-        self.topology.places() > PLACES_MIN + nodes * PLACES_PER_NODE_MAX
+        self.topology.domains() > DOMAINS_MIN + nodes * DOMAINS_PER_NODE_MAX
     }
 
     /// Whether a Pod of at least this priority is nominated for a Node.
@@ -93,6 +90,8 @@ impl NodeIndex {
                     }
                 }
             }
+            // The plain rules read the object; a quick form that keeps something of it has an effect of its own.
+            ClusterChange::Volumes(_) | ClusterChange::Feasibility => {}
             // Terms of nominated Pods depend on them, too, and are not counted.
             ClusterChange::Namespaces => {
                 return self.counters.looks_at_namespaces() || !self.nominated.is_empty();

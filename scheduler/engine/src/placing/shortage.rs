@@ -32,18 +32,20 @@ pub(crate) enum Lacking {
     Scalar(Arc<str>),
 }
 
-/// Of which nothing is known.
-const UNKNOWN: Shortage =
-    Shortage { asked: [0; 3], lacking: Lacking::Nothing, amount: 0, has_room: true };
+impl Shortage {
+    /// Of which nothing is known.
+    pub const UNKNOWN: Self =
+        Self { asked: [0; 3], lacking: Lacking::Nothing, amount: 0, has_room: true };
+}
 
 impl Placing {
     /// Pods below `level` do not count.
     pub fn shortage(&mut self, view: View<'_>, key: &PodClassKey, level: i32) -> Shortage {
         if few_named(view.rules, key).is_some() {
-            return UNKNOWN;
+            return Shortage::UNKNOWN;
         }
-        let Some(id) = self.ready(view, key) else { return UNKNOWN };
-        let Some(class) = self.classes.get(id) else { return UNKNOWN };
+        let Some(id) = self.ready(view, key) else { return Shortage::UNKNOWN };
+        let Some(class) = self.classes.get(id) else { return Shortage::UNKNOWN };
         class.shortage(
             Context { view, index: &self.index, groups: self.statics.of(class.static_id) },
             level,
@@ -53,7 +55,9 @@ impl Placing {
 
 impl PodClass {
     fn shortage(&self, context: Context<'_>, level: i32) -> Shortage {
-        let Some(ResourceNeeds { asked, scalars }) = self.node_fit.needs() else { return UNKNOWN };
+        let Some(ResourceNeeds { asked, scalars }) = self.node_fit.needs() else {
+            return Shortage::UNKNOWN;
+        };
         let rows = &context.index.rows;
         let mut lacks = vec![0_usize; 4 + scalars.len()];
         let mut has_room = false;

@@ -1,5 +1,5 @@
-//! Which place each Node is in, for the labels that Pods speak of. Nodes with the same value of a label are
-//! one place.
+//! Which domain each Node is in, for the labels that Pods speak of. Nodes with the same value of a label are
+//! one domain.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(super) struct Key {
     domains: FixedMap<Arc<str>, Domain>,
     of_node: Vec<Domain>,
     nodes_in: Vec<u32>,
-    /// Places with more than one Node.
+    /// Domains with more than one Node.
     shared: usize,
 }
 
@@ -54,8 +54,8 @@ impl Topology {
         self.keys.len() - 1
     }
 
-    /// Places of one label that were ever seen, at most: some have no Node any more.
-    pub fn places(&self) -> usize {
+    /// Domains of one label that were ever seen, at most: some have no Node any more.
+    pub fn domains(&self) -> usize {
         self.keys.iter().map(Key::domains).max().unwrap_or(0)
     }
 
@@ -76,12 +76,12 @@ impl Key {
         self.of_node.get(slot as usize).copied().unwrap_or(NOWHERE)
     }
 
-    /// How many places were ever seen.
+    /// How many domains were ever seen.
     pub fn domains(&self) -> usize {
         self.nodes_in.len()
     }
 
-    /// Whether each Node is in a place of its own.
+    /// Whether each Node is in a domain of its own.
     pub fn is_of_nodes(&self) -> bool {
         self.shared == 0
     }

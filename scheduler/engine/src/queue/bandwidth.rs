@@ -35,15 +35,15 @@ impl Default for Bypass {
 pub(crate) struct BandwidthQueue {
     #[serde(skip)]
     waiting: BTreeMap<Arc<str>, ByAmount>,
-    /// Sent to the active queue and not tried yet: their bandwidth is spoken for.
-    #[serde(with = "crate::written::pairs")]
+    /// Sent to the active queue and not tried yet: their bandwidth is allotted to them.
+    #[serde(with = "model::pairs")]
     released: BTreeMap<Order, Amount>,
     /// The sum of `released`.
     spoken_for: Amount,
     /// Pods that more bandwidth does not help, with what unblocks them.
     #[serde(skip)]
     blocked: BTreeMap<Order, (PodUid, UnblockOn)>,
-    #[serde(with = "crate::written::pairs")]
+    #[serde(with = "model::pairs")]
     passes: BTreeMap<Order, Passes>,
 }
 
@@ -195,7 +195,7 @@ impl BandwidthQueue {
         !self.released.is_empty()
     }
 
-    /// The released Pod is being tried: from here its reservation speaks for itself.
+    /// The released Pod is being tried: from here its reservation counts instead.
     pub fn mark_tried(&mut self, order: Order) -> bool {
         let Some(amount) = self.released.remove(&order) else { return false };
         self.spoken_for = self.spoken_for.saturating_sub(amount);

@@ -1,3 +1,5 @@
+//! Pods that fit on no Node, by class: those that every Node judges alike.
+
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -5,7 +7,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use model::{ClusterPod, NodeName, ObjectRef, PodSpec, PodUid, SchedulingSpec};
+use model::{
+    ClusterPod, NodeName, ObjectKey, ObjectRef, Pod, PodSpec, PodUid, PodVolume, SchedulingSpec,
+};
 use rules::{Chances, Prospect};
 
 use super::Order;
@@ -14,10 +18,10 @@ use super::Order;
 /// for each Pod.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Parked {
-    #[serde(with = "crate::written::pairs")]
+    #[serde(with = "model::pairs")]
     groups: BTreeMap<ParkKey, Group>,
     /// By the class as one that is not nominated.
-    #[serde(with = "crate::written::pairs")]
+    #[serde(with = "model::pairs")]
     common: BTreeMap<ParkKey, Common>,
     /// Those that are nominated for a Node, by that.
     #[serde(skip)]
@@ -31,6 +35,11 @@ pub(crate) struct ParkKey {
     pub namespace: Arc<str>,
     pub scheduling: Arc<SchedulingSpec>,
     pub objects: Vec<ObjectRef>,
+    #[serde(default)]
+    pub volumes: Arc<[PodVolume]>,
+    /// Of a Pod with ephemeral volumes, its name and UID: their claims must be its own.
+    #[serde(default)]
+    pub owner: Option<(Arc<str>, PodUid)>,
     /// A nominated Pod is a class of its own: only it can use its nomination.
     pub nominated: Option<(NodeName, PodUid)>,
 }
@@ -41,11 +50,13 @@ impl Ord for ParkKey {
         fn shared<T: Ord + ?Sized>(one: &Arc<T>, other: &Arc<T>) -> Ordering {
             if Arc::ptr_eq(one, other) { Ordering::Equal } else { one.cmp(other) }
         }
-        let Self { profile, namespace, scheduling, objects, nominated } = self;
+        let Self { profile, namespace, scheduling, objects, volumes, owner, nominated } = self;
         shared(profile, &other.profile)
             .then_with(|| shared(namespace, &other.namespace))
             .then_with(|| shared(scheduling, &other.scheduling))
             .then_with(|| objects.cmp(&other.objects))
+            .then_with(|| shared(volumes, &other.volumes))
+            .then_with(|| owner.cmp(&other.owner))
             .then_with(|| nominated.cmp(&other.nominated))
     }
 }
@@ -64,8 +75,27 @@ impl ParkKey {
             namespace: spec.namespace.clone(),
             scheduling: spec.scheduling.clone(),
             objects: spec.needs.iter().map(|need| need.object.clone()).collect(),
+            volumes: spec.volumes.clone(),
+            owner: None,
             nominated: None,
         }
+    }
+
+    pub fn of_pod(pod: &Pod) -> Self {
+        let is_ephemeral = |volume: &PodVolume| matches!(volume, PodVolume::Ephemeral(_));
+        let owner = pod
+            .spec
+            .volumes
+            .iter()
+            .any(is_ephemeral)
+            .then(|| (pod.key.name.clone(), pod.uid.clone()));
+        Self { owner, ..Self::of(&pod.spec) }
+    }
+
+    /// Whether its Pods use this claim.
+    pub fn uses_claim(&self, claim: &ObjectKey) -> bool {
+        let mut names = self.volumes.iter().filter_map(PodVolume::claim);
+        self.namespace == claim.namespace && names.any(|name| *name == claim.name)
     }
 
     /// The same without the nomination.
@@ -76,6 +106,11 @@ impl ParkKey {
     /// The Pod as the rules see it, but for what it refers to.
     pub fn as_pod(&self) -> ClusterPod {
         let mut pod = ClusterPod::with_scheduling(self.namespace.clone(), self.scheduling.clone());
+        pod.volumes.clone_from(&self.volumes);
+        if let Some((name, uid)) = &self.owner {
+            pod.key.name.clone_from(name);
+            pod.uid.clone_from(uid);
+        }
         if let Some((node, uid)) = &self.nominated {
             pod.uid.clone_from(uid);
             pod.nominated_node = Some(node.clone());
@@ -86,7 +121,7 @@ impl ParkKey {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Group {
-    #[serde(with = "crate::written::pairs")]
+    #[serde(with = "model::pairs")]
     pub pods: BTreeMap<Order, PodUid>,
     /// Of a class that is nominated for a Node: what it has there, as of the last change of the cluster.
     pub prospect: Prospect,
@@ -100,7 +135,7 @@ pub(crate) struct Common {
     /// As of the last change of the cluster. A nominated Pod has its own result at its nominated Node.
     pub chances: Chances,
     /// Those that are nominated for a Node, by that.
-    #[serde(with = "crate::written::pairs")]
+    #[serde(with = "model::pairs")]
     nominated: BTreeMap<NodeName, BTreeSet<PodUid>>,
     groups: usize,
 }

@@ -57,7 +57,7 @@ struct Namespace {
     /// The last answer was none: the API server, or what it asks, failed.
     is_failing: bool,
     /// Pods that wait until one of the open ones has ended.
-    #[serde(with = "crate::written::pairs")]
+    #[serde(with = "model::pairs")]
     waiting: BTreeMap<Order, PodUid>,
 }
 

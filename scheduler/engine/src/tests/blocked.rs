@@ -9,7 +9,7 @@ use model::{ObjectKey, ObjectKind, Phase, SECURITY_DOMAIN_LABEL};
 use super::World;
 use crate::objects::BACKEND_FRESH_FOR;
 use crate::testkit::{CorridorBuilder, PodBuilder, bundle, key};
-use crate::{Event, Watched};
+use crate::{ClusterObject, Event, Watched};
 
 fn c1() -> CorridorBuilder {
     CorridorBuilder::new("c1", 100)
@@ -91,7 +91,7 @@ fn refused_guest() -> World {
     let allowed_tenants = BTreeSet::from([Arc::from("guest")]);
     world.handle(Event::Seen(Watched::Policy { policy, allowed_tenants }));
     let labels = [(SECURITY_DOMAIN_LABEL.into(), "blue".into())].into();
-    world.handle(Event::Seen(Watched::Namespace { name: "guest".into(), labels }));
+    world.handle(Event::seen(ClusterObject::Namespace("guest".into(), labels)));
     world.see(PodBuilder::new("guest/p").needs_bundle("owner/b1", Some(10)).build());
     assert!(world.bind_all().is_empty());
     world

@@ -8,7 +8,7 @@ use model::{Amount, Grant, Granted, ObjectKey, ObjectKind, Phase, SECURITY_DOMAI
 
 use super::World;
 use crate::testkit::{CorridorBuilder, PodBuilder, bundle, corridor};
-use crate::{Event, Quota, Watched, WatchedId};
+use crate::{ClusterObject, ClusterObjectId, Event, Quota, Watched, WatchedId};
 
 fn both(name: &str, light: u32, memory: u32) -> PodBuilder {
     PodBuilder::new(name).needs("c1", Some(light)).needs_bundle("b1", Some(memory))
@@ -171,12 +171,12 @@ fn a_bundle_is_shared_only_within_its_security_domain() {
     );
     let mut label = |domain: &str| {
         let labels = [(SECURITY_DOMAIN_LABEL.into(), domain.into())].into();
-        world.handle(Event::Seen(Watched::Namespace { name: "guest".into(), labels }));
+        world.handle(Event::seen(ClusterObject::Namespace("guest".into(), labels)));
         world.bind_all()
     };
     assert!(label("blue").is_empty());
     assert_eq!(label("red"), ["p"]);
-    world.handle(Event::Gone(WatchedId::Namespace("guest".into())));
+    world.handle(Event::gone(ClusterObjectId::Namespace("guest".into())));
     world.see(asks("guest/q"));
     assert!(world.bind_all().is_empty(), "a namespace without the label is in no domain");
 }

@@ -7,7 +7,7 @@ use model::{Assignment, LabelSelector, Labels, ObjectKey, PodAffinityTerm};
 
 use super::World;
 use crate::testkit::{NodeBuilder, PodBuilder};
-use crate::{CacheLimit, Engine, EngineConfig, Event, Watched, WatchedId};
+use crate::{CacheLimit, ClusterObject, ClusterObjectId, Engine, EngineConfig, Event};
 
 /// More than a Node has.
 const MUCH_CPU_MILLI: i64 = 5_000;
@@ -65,11 +65,14 @@ fn selectors_that_come_and_go_tell_waiting_pods_apart_and_no_longer() {
     assert_eq!(world.kinds_waiting(), 3, "one of a1 by itself");
     let selector: Labels = [("app".into(), "a2".into())].into();
     let service = ObjectKey::new("team-a", "web");
-    world.handle(Event::Seen(Watched::Service { service: service.clone(), selector }));
+    world.handle(Event::seen(ClusterObject::Service(
+        service.clone(),
+        LabelSelector::of_labels(&selector),
+    )));
     assert_eq!(world.kinds_waiting(), 4);
     world.end("one");
     world.end("other");
-    world.handle(Event::Gone(WatchedId::Service(service)));
+    world.handle(Event::gone(ClusterObjectId::Service(service)));
     world.pass(SWEEP);
     world.bind_all();
     assert_eq!(world.kinds_waiting(), 1, "what has gone tells nobody apart");

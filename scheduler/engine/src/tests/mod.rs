@@ -21,6 +21,7 @@ mod snapshots;
 mod state;
 mod transaction;
 mod uses;
+mod volumes;
 mod wakeups;
 mod when;
 
@@ -30,8 +31,8 @@ use model::{Instant, ObjectKey, ObjectKind, Pod, PodUid};
 
 use crate::testkit::{CorridorBuilder, NodeBuilder, key};
 use crate::{
-    Action, Bind, BindRefusal, BindRefusalCause, Engine, EngineConfig, Event, Poll, Report,
-    Watched, WatchedKind, Work,
+    Action, Bind, BindRefusal, BindRefusalCause, Engine, EngineConfig, Event, Poll, Prepare,
+    Report, Watched, WatchedKind, Work,
 };
 
 /// As a journal has it.
@@ -51,6 +52,8 @@ pub(super) struct World {
     pub now: Instant,
     /// Brought back from a snapshot: it is called as the engine is, and must answer the same.
     pub twin: Option<Engine>,
+    /// What was to be written before Bindings, in order.
+    pub prepares: Vec<Prepare>,
 }
 
 impl World {
@@ -58,7 +61,7 @@ impl World {
     pub fn with_nodes(nodes: usize) -> Self {
         let engine = Engine::new(EngineConfig::default());
         let now = Instant::START + Duration::from_secs(1000);
-        let mut world = Self { engine, now, twin: None };
+        let mut world = Self { engine, now, twin: None, prepares: Vec::new() };
         for number in 0..nodes {
             world.handle(Event::seen(NodeBuilder::new(&format!("n{number}")).build()));
         }
@@ -120,6 +123,7 @@ impl World {
         loop {
             match self.poll(Work { attempts_max: 3, nodes_max: usize::MAX }) {
                 Poll::Bind(bind) => binds.push(bind),
+                Poll::Prepare(prepare) => self.prepares.push(prepare),
                 Poll::Yield => {}
                 Poll::Idle => return binds,
             }

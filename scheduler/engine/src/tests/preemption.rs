@@ -8,7 +8,7 @@ use model::{
 
 use super::World;
 use crate::testkit::{NodeBuilder, PodBuilder, key};
-use crate::{Action, Event, Eviction, EvictionStep, Report};
+use crate::{Action, ClusterObject, Event, Eviction, EvictionStep, Report};
 
 pub(super) fn bound(name: &str, node: &str, priority: i32) -> PodBuilder {
     let assignment = Assignment::Bound { node: node.into(), grant: None };
@@ -160,12 +160,15 @@ fn a_budget_chooses_other_victims() {
     world.see(bound("guarded", "n0", 1).label("app", "db").build());
     world.see(bound("other", "n0", 1).label("app", "web").build());
     let app = [("app".into(), "db".into())].into();
-    world.handle(Event::seen(PodDisruptionBudget {
-        key: key("budget"),
-        selector: LabelSelector::of_labels(&app),
-        disruptions_allowed: 0,
-        disrupted_pods: std::collections::BTreeSet::new(),
-    }));
+    world.handle(Event::seen(ClusterObject::PodDisruptionBudget(
+        key("budget"),
+        PodDisruptionBudget {
+            key: key("budget"),
+            selector: LabelSelector::of_labels(&app),
+            disruptions_allowed: 0,
+            disrupted_pods: std::collections::BTreeSet::new(),
+        },
+    )));
     world.see(urgent().build());
     world.bind_all();
     assert_eq!(world.one_eviction().victim, key("other"));

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::evictions::Evictions;
 use super::{World, refused};
-use crate::record::Stage;
+use crate::record::{BindingStep, Stage};
 use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder, bundle, corridor, key};
 use crate::{Action, Bind, Event, Report, Unschedulable, Watched};
 
@@ -374,7 +374,7 @@ impl History {
             Stage::InQueue(Box::new(object(0))),
             Stage::OnHold,
             Stage::Blocked(Box::new(object(0))),
-            Stage::Binding { is_unclear: false },
+            Stage::Binding(BindingStep::SENT),
             Stage::Bound,
         ]
         .iter()

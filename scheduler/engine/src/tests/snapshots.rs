@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use model::{
-    Assignment, Deletion, Effect, LabelSelector, NodeName, ObjectKey, Owner, OwnerKind,
-    PodAffinityTerm, PodUid, Taint, WeightedPodAffinityTerm,
+    Assignment, Deletion, Effect, LabelSelector, NodeName, ObjectKey, PodAffinityTerm, PodUid,
+    Taint, WeightedPodAffinityTerm,
 };
 use proptest::prelude::*;
 
 use super::properties::{History, step};
 use super::{World, json};
 use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder};
-use crate::{Action, Engine, Event, EvictionStep, Report, Snapshot, Watched};
+use crate::{Action, ClusterObject, Engine, Event, EvictionStep, Report, Snapshot, Watched};
 
 /// Written down and read again, as a journal does it.
 fn brought_back(engine: &Engine) -> Engine {
@@ -69,24 +69,23 @@ fn rich() -> World {
     let mut world = World::with_nodes(2);
     world.handle(Event::seen(NodeBuilder::new("closed").label("zone", "z1").build()));
     world.handle(Event::PodUnreadable { pod: "odd".into(), node: "closed".into() });
-    world.handle(Event::Seen(Watched::Namespace {
-        name: "team-b".into(),
-        labels: [(model::SECURITY_DOMAIN_LABEL.into(), "red".into())].into(),
-    }));
+    world.handle(Event::seen(ClusterObject::Namespace(
+        "team-b".into(),
+        [(model::SECURITY_DOMAIN_LABEL.into(), "red".into())].into(),
+    )));
     world.handle(Event::Seen(Watched::Policy {
         policy: ObjectKey::new("team-a", "p"),
         allowed_tenants: ["team-b".into()].into(),
     }));
     let selector: model::Labels = [("app".into(), "a".into())].into();
-    world.handle(Event::Seen(Watched::Service {
-        service: ObjectKey::new("team-a", "web"),
-        selector: selector.clone(),
-    }));
-    world.handle(Event::Seen(Watched::Owner {
-        namespace: "team-a".into(),
-        owner: Owner { kind: OwnerKind::ReplicaSet, name: "web".into() },
-        selector: LabelSelector::of_labels(&selector),
-    }));
+    world.handle(Event::seen(ClusterObject::Service(
+        ObjectKey::new("team-a", "web"),
+        LabelSelector::of_labels(&selector),
+    )));
+    world.handle(Event::seen(ClusterObject::ReplicaSet(
+        ObjectKey::new("team-a", "web"),
+        LabelSelector::of_labels(&selector),
+    )));
     world.corridor(CorridorBuilder::new("c1", 100).ticket_hash("abc"));
     world.corridor(CorridorBuilder::bundle("b1", 10).exclusive());
     for number in 0..2 {

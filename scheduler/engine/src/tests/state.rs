@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::World;
 use crate::testkit::{CorridorBuilder, NodeBuilder, PodBuilder};
-use crate::{BindRefusal, BindRefusalCause, Event, Explanation, Watched, Work};
+use crate::{BindRefusal, BindRefusalCause, ClusterObject, Event, Explanation, Work};
 
 const EVERYTHING: Work = Work { attempts_max: 1, nodes_max: usize::MAX };
 
@@ -18,10 +18,10 @@ fn piece() -> impl Strategy<Value = (u8, i64, u8, bool)> {
 fn events(pieces: &[(u8, i64, u8, bool)]) -> Vec<Event> {
     let mut events = vec![
         Event::seen(CorridorBuilder::new("c1", 100).build()),
-        Event::Seen(Watched::Service {
-            service: ObjectKey::new("team-a", "web"),
-            selector: [("app".into(), "a0".into())].into(),
-        }),
+        Event::seen(ClusterObject::Service(
+            ObjectKey::new("team-a", "web"),
+            LabelSelector::of_labels(&[("app".into(), "a0".into())].into()),
+        )),
     ];
     for number in 0..4 {
         let name = format!("n{number}");

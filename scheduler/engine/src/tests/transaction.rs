@@ -7,11 +7,11 @@ use proptest::prelude::*;
 
 use super::properties::{History, Step, step};
 use super::{World, json};
-use crate::Engine;
 use crate::queue::{Order, ParkKey};
 use crate::record::Stage;
 use crate::testkit::{CorridorBuilder, PodBuilder, corridor};
 use crate::transaction::{Transaction, UnitOutcome, UnitPod};
+use crate::{Action, Engine};
 
 type Waiting = (Arc<Pod>, Order, ParkKey);
 
@@ -100,7 +100,13 @@ fn place(world: &mut World, unit: &[&str]) -> Result<Vec<String>, usize> {
     let unit: Vec<&Waiting> = unit.iter().map(find).collect();
     let unit = unit.iter().map(|(pod, order, key)| UnitPod { pod, order: *order, key });
     match world.engine.place_unit(&unit.collect::<Vec<_>>()) {
-        UnitOutcome::Placed(binds) => Ok(binds.iter().map(|bind| bind.node.to_string()).collect()),
+        UnitOutcome::Placed(actions) => {
+            let node = |action: &Action| match action {
+                Action::Bind(bind) => bind.node.to_string(),
+                Action::Prepare(_) | Action::Evict(_) => panic!("{action:?}"),
+            };
+            Ok(actions.iter().map(node).collect())
+        }
         UnitOutcome::NotPlaced { number, .. } => Err(number),
     }
 }

@@ -46,8 +46,12 @@ fn users_are_counted_and_named_at_most_once_a_second() {
 
 #[test]
 fn nothing_is_said_of_users_before_all_pods_are_known() {
-    let mut world =
-        World { engine: Engine::new(EngineConfig::default()), now: Instant::START, twin: None };
+    let mut world = World {
+        engine: Engine::new(EngineConfig::default()),
+        now: Instant::START,
+        twin: None,
+        prepares: Vec::new(),
+    };
     let releasing = CorridorBuilder::new("c1", 100).phase(Phase::Releasing).build();
     world.handle(Event::seen(releasing));
     let synced = |world: &mut World, kinds: &[WatchedKind]| {

@@ -16,7 +16,7 @@ use super::World;
 use crate::queue::ParkKey;
 use crate::record::Stage;
 use crate::testkit::{NodeBuilder, PodBuilder};
-use crate::{Action, Event, Report, Watched, WatchedId};
+use crate::{Action, ClusterObject, Event, Report, Watched, WatchedId};
 
 /// What a Pod wants of others, and how much it takes.
 #[derive(Clone, Debug)]
@@ -248,7 +248,7 @@ impl History {
                 Event::seen(pod.assigned(Assignment::Foreign).build())
             }
             Step::NamespaceLabel(number) => {
-                Event::Seen(Watched::Namespace { name: "team-a".into(), labels: app(*number) })
+                Event::seen(ClusterObject::Namespace("team-a".into(), app(*number)))
             }
         };
         self.judged(&event)

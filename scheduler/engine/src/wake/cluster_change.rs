@@ -5,13 +5,13 @@
 use std::collections::BTreeSet;
 
 use model::{
-    ClusterPod, LabelSelector, Labels, NodeName, NodeSelector, ObjectRef, PodAffinityTerm, PodUid,
+    ClusterPod, LabelSelector, Labels, NodeName, ObjectKey, ObjectRef, PodAffinityTerm, PodUid,
 };
-use rules::{Chances, Plugin, Prospect, Rules};
+use rules::{Chances, Prospect, VolumeChange};
 
 use super::index::level;
-use crate::engine::{Engine, SWEEP_CLASSES_MAX, SWEEP_INTERVAL, SWEEP_PAUSE};
-use crate::placing::{Chance, View};
+use crate::engine::Engine;
+use crate::placing::{Chance, Shortage, View};
 use crate::queue::{Order, ParkKey};
 
 /// A change of the cluster view.
@@ -29,11 +29,15 @@ pub(crate) enum ClusterChange<'a> {
         before: Option<&'a LabelSelector>,
         after: Option<&'a LabelSelector>,
     },
+    /// An object behind volumes: any Node may take a Pod with volumes now that it rejected.
+    Volumes(VolumeChange<'a>),
+    /// An object that a filter reads: any Node may take a Pod now that it rejected.
+    Feasibility,
 }
 
 /// Where a change can make a difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Scope {
+pub(super) enum Scope {
     Nodes(BTreeSet<NodeName>),
     Everywhere,
 }
@@ -48,7 +52,7 @@ impl Engine {
     /// Wakes the Pods that the change may help. The index has taken note of it.
     pub(crate) fn wake_after(&mut self, change: ClusterChange<'_>) {
         self.queues.room_changes += 1;
-        self.question_nominees_on(change);
+        self.recheck_nominations_on(change);
         if self.queues.parked.is_empty() {
             // Pods that wait later are classified by it from the start.
             self.placing.take_newly_read();
@@ -63,9 +67,21 @@ impl Engine {
             self.judge(class, &Scope::Everywhere);
             self.file(class);
         }
+        if let ClusterChange::Volumes(VolumeChange::Claim(_) | VolumeChange::Class) = change {
+            self.wake_all_of(&far);
+        }
         let scope = Scope::Nodes(nodes);
         for class in &near {
             self.judge(class, &scope);
+        }
+    }
+
+    /// Whether or not a Node takes them now, why not may be something else: that the claim is there, but not bound.
+    fn wake_all_of(&mut self, classes: &BTreeSet<ParkKey>) {
+        for class in classes {
+            for (_, _, pod) in self.queues.parked.of_class(class) {
+                self.wake(&pod);
+            }
         }
     }
 
@@ -74,7 +90,15 @@ impl Engine {
         let index = &self.queues.wake_index;
         let mut terms: Vec<&PodAffinityTerm> = Vec::new();
         match change {
-            ClusterChange::Namespaces => return index.with_room().cloned().collect(),
+            ClusterChange::Namespaces | ClusterChange::Feasibility => {
+                return index.with_room().cloned().collect();
+            }
+            ClusterChange::Volumes(VolumeChange::Claim(claim)) => {
+                return index.with_volumes().filter(|it| it.uses_claim(claim)).cloned().collect();
+            }
+            ClusterChange::Volumes(VolumeChange::Class | VolumeChange::Supply) => {
+                return index.with_volumes().cloned().collect();
+            }
             ClusterChange::Selectors { .. } => {}
             ClusterChange::Node(name) => {
                 let on_node = self.observed.cluster.pods_on(name);
@@ -86,7 +110,25 @@ impl Engine {
             }
         }
         let meant = (!terms.is_empty()).then(|| index.meant_by(&self.observed.cluster, &terms));
-        index.pod_dependent().chain(meant.into_iter().flatten()).cloned().collect()
+        let sharing = self.sharing_claims(change);
+        index.pod_dependent().chain(meant.into_iter().flatten()).chain(sharing).cloned().collect()
+    }
+
+    /// The classes that use a claim of a Pod that has come or gone: only one Pod may use some claims, wherever it is.
+    fn sharing_claims(&self, change: ClusterChange<'_>) -> Vec<&ParkKey> {
+        let ClusterChange::Pod { before, after } = change else { return Vec::new() };
+        let pods = [before, after].into_iter().flatten();
+        let mut claims = pods.flat_map(|pod| pod.volumes.iter().map(move |it| (pod, it)));
+        let claims = claims.by_ref().filter_map(|(pod, volume)| {
+            let (namespace, name) = (pod.namespace().clone(), volume.claim()?.clone());
+            Some(ObjectKey { namespace, name })
+        });
+        let claims: BTreeSet<ObjectKey> = claims.collect();
+        if claims.is_empty() {
+            return Vec::new();
+        }
+        let shares = |class: &&ParkKey| claims.iter().any(|claim| class.uses_claim(claim));
+        self.queues.wake_index.with_volumes().filter(shares).collect()
     }
 
     /// The classes to which one of these Nodes, which have changed, may be something else now.
@@ -132,7 +174,10 @@ impl Engine {
         let is_local = !rules.look_beyond_nodes(&class.scheduling);
         let level = level(rules, class);
         let view = View { rules, cluster: &self.observed.cluster };
-        let shortage = self.placing.shortage(view, &key, level);
+        let shortage = match key {
+            Some(key) => self.placing.shortage(view, &key, level),
+            None => Shortage::UNKNOWN,
+        };
         self.queues.wake_index.file(class, level, is_local, shortage);
         self.note_chances(class);
     }
@@ -172,7 +217,7 @@ impl Engine {
     }
 
     /// The Pod is of another class than it was, to which Nodes are what they were to the other.
-    fn park_as(&mut self, from: &ParkKey, to: ParkKey, order: Order, pod: &PodUid) {
+    pub(super) fn park_as(&mut self, from: &ParkKey, to: ParkKey, order: Order, pod: &PodUid) {
         let known = self.queues.parked.known_of(from);
         let is_one_awake =
             self.queues.parked.group(from).is_some_and(|group| group.awake.is_some());
@@ -202,43 +247,6 @@ impl Engine {
         }
     }
 
-    /// Were an event lost, this finds it out: all chances are judged anew, a few classes at a time. It never does in a test.
-    pub(crate) fn sweep(&mut self) {
-        if self.now < self.queues.sweep_at {
-            return;
-        }
-        let classes =
-            self.queues.parked.classes_after(self.queues.sweep_after.as_ref(), SWEEP_CLASSES_MAX);
-        for class in &classes {
-            self.sweep_class(class);
-        }
-        if classes.len() == SWEEP_CLASSES_MAX {
-            self.queues.sweep_after = classes.into_iter().next_back();
-            self.queues.sweep_at = self.now + SWEEP_PAUSE;
-        } else {
-            self.queues.sweep_after = None;
-            self.queues.sweep_at = self.now + SWEEP_INTERVAL;
-            self.placing.forget_unused();
-        }
-    }
-
-    fn sweep_class(&mut self, class: &ParkKey) {
-        // Selectors that told it from others may be gone.
-        let scheduling = self.placing.project(&class.scheduling);
-        if scheduling != class.scheduling {
-            for (key, order, pod) in self.queues.parked.of_class(class) {
-                let to = ParkKey { scheduling: scheduling.clone(), ..key.clone() };
-                self.park_as(&key, to, order, &pod);
-            }
-            return;
-        }
-        self.file(class);
-        if self.queues.wake_index.has_room(class) {
-            let scope = scope_of(self.rules_of(&class.profile), class);
-            self.stats.woken_by_sweep += self.judge(class, &scope);
-        }
-    }
-
     /// One of its class has been tried, or will not be: what it left over may be for the next.
     pub(crate) fn turn_ended(&mut self, key: &ParkKey, pod: &PodUid) {
         let Some(group) = self.queues.parked.group_mut(key) else { return };
@@ -255,7 +263,7 @@ impl Engine {
     }
 
     /// Wakes one Pod of each class for which there is a chance that there was not. Returns of how many classes.
-    fn judge(&mut self, class: &ParkKey, scope: &Scope) -> u64 {
+    pub(super) fn judge(&mut self, class: &ParkKey, scope: &Scope) -> u64 {
         let gained = match scope {
             Scope::Everywhere => {
                 let now = self.chances_of(class);
@@ -318,7 +326,8 @@ impl Engine {
         let key = self.class_key(class);
         let rules = &self.config.profiles.of(&class.profile).rules;
         let view = View { rules, cluster: &self.observed.cluster };
-        let Some(found) = self.placing.chances(view, &key) else {
+        let found = key.and_then(|key| self.placing.chances(view, &key));
+        let Some(found) = found else {
             return Chances::of(rules, &self.observed.cluster, &self.pod_to_place(class));
         };
         let (feasible, preemptible): (Vec<_>, Vec<_>) =
@@ -334,7 +343,7 @@ impl Engine {
             let rules = &self.config.profiles.of(&class.profile).rules;
             let view = View { rules, cluster: &self.observed.cluster };
             let mut now = Chances::default();
-            match self.placing.chance_on(view, &key, node) {
+            match key.as_ref().and_then(|key| self.placing.chance_on(view, key, node)) {
                 Some(chance) => {
                     now.set(node, chance == Chance::Feasible, chance == Chance::Preemptible);
                 }
@@ -370,17 +379,13 @@ impl Engine {
     }
 }
 
-/// Where a Pod of this class can have a chance at all: a DaemonSet's Pod names its Node.
-fn scope_of(rules: &Rules, class: &ParkKey) -> Scope {
-    let required = class.scheduling.node_affinity.required.as_ref();
-    let named = required.filter(|_| rules.filters_by(Plugin::NodeAffinity));
-    named.and_then(NodeSelector::named_nodes).map_or(Scope::Everywhere, Scope::Nodes)
-}
-
 /// The Nodes that are something else than before.
 fn nodes_of(change: ClusterChange<'_>) -> BTreeSet<NodeName> {
     match change {
-        ClusterChange::Namespaces | ClusterChange::Selectors { .. } => BTreeSet::new(),
+        ClusterChange::Namespaces
+        | ClusterChange::Selectors { .. }
+        | ClusterChange::Volumes(_)
+        | ClusterChange::Feasibility => BTreeSet::new(),
         ClusterChange::Node(name) => [name.clone()].into(),
         ClusterChange::Pod { before, after } => {
             let pods = [before, after].into_iter().flatten();

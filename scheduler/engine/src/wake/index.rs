@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{ClusterNode, ClusterPod, Labels, NodeName, PodAffinityTerm, PreemptionPolicy};
-use rules::{Cluster, Rules, placed_term_means};
+use rules::{Cluster, Rules, existing_term_matches};
 
 use super::free_capacity::FreeCapacities;
 use crate::placing::{FixedMap, Lacking, NodeFilter, Shortage};
@@ -32,6 +32,8 @@ pub(crate) struct WakeIndex {
     placeable: BTreeSet<ClassId>,
     /// Those with room on some Node whose constraints depend on Pods on other Nodes.
     pod_dependent: BTreeSet<ClassId>,
+    /// Those of Pods with volumes.
+    with_volumes: BTreeSet<ClassId>,
     /// Those with room on some Node, by what terms of other Pods can match.
     with_room: BTreeMap<(Arc<str>, Labels), BTreeSet<ClassId>>,
 }
@@ -80,6 +82,9 @@ impl WakeIndex {
         if was_placeable {
             self.placeable.insert(id);
         }
+        if !key.volumes.is_empty() {
+            self.with_volumes.insert(id);
+        }
         if indexed.shortage.has_room {
             self.note_room(id, &indexed);
         }
@@ -92,6 +97,7 @@ impl WakeIndex {
         self.free.push(id);
         self.placeable.remove(&id);
         self.pod_dependent.remove(&id);
+        self.with_volumes.remove(&id);
         let labels = labels_of(&indexed.key);
         if let Some(alike) = self.with_room.get_mut(&labels) {
             alike.remove(&id);
@@ -231,6 +237,11 @@ impl WakeIndex {
         self.keys(&self.pod_dependent)
     }
 
+    /// Those of Pods with volumes.
+    pub fn with_volumes(&self) -> impl Iterator<Item = &ParkKey> {
+        self.keys(&self.with_volumes)
+    }
+
     /// Those that have room on some Node.
     pub fn with_room(&self) -> impl Iterator<Item = &ParkKey> {
         self.with_room.values().flat_map(|ids| self.keys(ids))
@@ -245,7 +256,7 @@ impl WakeIndex {
         let is_meant = |ids: &&BTreeSet<ClassId>| {
             let Some(one) = self.keys(ids).next() else { return false };
             let pod = ClusterPod::with_scheduling(one.namespace.clone(), one.scheduling.clone());
-            terms.iter().any(|term| placed_term_means(cluster, term, &pod))
+            terms.iter().any(|term| existing_term_matches(cluster, term, &pod))
         };
         self.with_room.values().filter(is_meant).flat_map(|ids| self.keys(ids))
     }

@@ -3,8 +3,11 @@
 mod cluster_change;
 mod free_capacity;
 mod index;
+mod sweep;
 
 use model::{Amount, ObjectKind, ObjectRef, PodUid, Reservable};
+
+use rules::VolumeChange;
 
 use crate::engine::Engine;
 use crate::ledger::Reservation;
@@ -15,8 +18,11 @@ pub(crate) use cluster_change::ClusterChange;
 pub(crate) use index::WakeIndex;
 
 impl Engine {
-    /// Bandwidth of objects has been released.
+    /// Bandwidth of objects, or volumes, have been released.
     pub(crate) fn wake_after_release(&mut self, reservation: &Reservation) {
+        if reservation.volumes.is_some() {
+            self.cluster_changed(ClusterChange::Volumes(VolumeChange::Supply));
+        }
         for granted in &reservation.granted {
             if let Some(object) = self.observed.objects.ref_of(&granted.uid).cloned() {
                 self.release_queue(&object);

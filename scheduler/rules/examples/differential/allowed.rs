@@ -33,12 +33,23 @@ pub const ALLOWED: [Allowed; 2] = [
               for Nodes; of the rest it refuses the Pods.",
         source: "pkg/scheduler/framework/runtime/framework.go, RunPreFilterPlugins and \
                  RunPreScorePlugins",
-        covers: |difference| difference.about == About::ErrorText,
+        covers: |difference| {
+            difference.about == About::ErrorText
+                || difference.about == About::Message
+                    && without_preemption_error(&difference.ours).is_some()
+                    && without_preemption_error(&difference.ours)
+                        == without_preemption_error(&difference.real)
+        },
     },
 ];
 
 pub fn allowed(difference: &Difference) -> Option<&'static Allowed> {
     ALLOWED.iter().find(|entry| (entry.covers)(difference))
+}
+
+/// A message of a rejection whose preemption ended with an error, without that.
+fn without_preemption_error(message: &str) -> Option<&str> {
+    message.split_once(". preemption: ").map(|(before, _)| before)
 }
 
 /// A message of a rejection with what is wrong with the Pod's terms left out.

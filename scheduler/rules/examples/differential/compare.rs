@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use model::{ClusterPod, NodeName};
+use model::{ClusterPod, NodeName, PodVolumeBindings};
 use rules::{
-    Candidate, Cluster, Decision, Failure, Placement, Preemption, Rejection, decide, preempt,
+    Candidate, Cluster, Decision, Failure, Placement, Plugin, Preemption, Rejection, Rules, decide,
+    find_pod_volumes, preempt,
 };
 use serde_json::Value;
 
+use crate::faults::{Fault, fault};
 use crate::kube_scheduler::Answer;
 use crate::translate;
 
@@ -26,6 +28,7 @@ pub enum About {
     ErrorText,
     NominatedNode,
     Victims,
+    Volumes,
 }
 
 #[derive(Debug)]
@@ -46,28 +49,39 @@ pub struct Verdict {
     /// How the case ended, for the statistics.
     pub kind: String,
     pub differences: Vec<Difference>,
+    /// A fault of kube-scheduler that may show in the case.
+    pub fault: Option<&'static Fault>,
 }
 
-pub fn judge(case: &Value, answer: &Answer) -> Verdict {
-    let (rules, cluster) = (translate::rules(case), translate::cluster(case));
+/// What kube-scheduler says of a Pod that it chose a Node for, when its claims are not bound yet.
+const NOT_BOUND_YET: &str = "running PreBind plugin \"VolumeBinding\": binding volumes: ";
+
+/// The plain rules may do without a plugin, to see that it matters.
+pub fn judge(case: &Value, answer: &Answer, without: Option<Plugin>) -> Verdict {
+    let (mut rules, cluster) = (translate::rules(case), translate::cluster(case));
+    rules.switched_off.filters.extend(without);
     let pod = translate::incoming(case);
     let mut findings = Findings(vec![]);
     findings.same(About::Answer, "", &answer.error);
+    let is_placed = answer.message.starts_with(NOT_BOUND_YET);
+    let real_reason = if is_placed { "" } else { &answer.reason };
     let decision = decide(&rules, &cluster, &pod);
     let reason = match &decision {
         Decision::Placed(_) => "",
         Decision::Rejected(_) => "Unschedulable",
         Decision::Failed(_) => "SchedulerError",
     };
-    findings.same(About::Outcome, reason, &answer.reason);
+    findings.outcome(&decision, reason, real_reason, answer);
     let is_comparable = findings.0.is_empty();
     let kind = match &decision {
         Decision::Placed(placement) => {
             if is_comparable {
                 findings.placement(placement, answer);
+                findings.volumes((&rules, &cluster, &pod), answer);
             }
             let scored = if placement.scores.is_empty() { "the only Node" } else { "by score" };
-            format!("placed, {scored}")
+            let bound = if is_placed { ", volumes to bind" } else { "" };
+            format!("placed, {scored}{bound}")
         }
         Decision::Rejected(rejection) => {
             let preemption = preempt(&rules, &cluster, &pod);
@@ -84,7 +98,8 @@ pub fn judge(case: &Value, answer: &Answer) -> Verdict {
             format!("failed, {}", failure.plugin)
         }
     };
-    Verdict { kind, differences: findings.0 }
+    let fault = fault(&cluster, &pod, &findings.0);
+    Verdict { kind, differences: findings.0, fault }
 }
 
 fn preemption_kind(preemption: &Preemption) -> String {
@@ -125,7 +140,10 @@ impl Findings {
     }
 
     fn placement(&mut self, placement: &Placement, answer: &Answer) {
-        self.one_of(About::ChosenNode, &placement.best, &answer.node);
+        self.one_of(About::ChosenNode, &placement.best, &answer.suggested);
+        if answer.reason.is_empty() {
+            self.same(About::ChosenNode, &answer.suggested, &answer.node);
+        }
         let scored: Vec<&str> = placement.scores.keys().map(NodeName::as_str).collect();
         let totals = answer.totals.as_ref();
         let scored_really: Vec<&str> =
@@ -150,6 +168,43 @@ impl Findings {
                     self.add(About::PluginScore, format!("on {name}: {ours:?}"), real);
                 }
             }
+        }
+    }
+
+    /// The words of both, where the outcomes are not the same.
+    fn outcome(&mut self, decision: &Decision, ours: &str, real: &str, answer: &Answer) {
+        if ours == real {
+            return;
+        }
+        let ours = match decision {
+            Decision::Placed(placement) => format!("placed on one of {:?}", placement.best),
+            Decision::Rejected(rejection) => rejection.message(),
+            Decision::Failed(failure) => failure.to_string(),
+        };
+        let Answer { suggested, message, .. } = answer;
+        self.add(About::Outcome, ours, format!("{suggested} {message}"));
+    }
+
+    /// What is written for the Pod's claims, on the Node that kube-scheduler chose: PersistentVolumes by their sizes.
+    fn volumes(&mut self, (rules, cluster, pod): (&Rules, &Cluster, &ClusterPod), answer: &Answer) {
+        let Some(node) = cluster.nodes.get(&answer.suggested.as_str().into()) else { return };
+        let found = find_pod_volumes(rules, cluster, pod, node);
+        let bindings = found.unwrap_or_else(|reasons| {
+            self.add(About::Volumes, format!("{reasons:?}"), answer.suggested.clone());
+            PodVolumeBindings::default()
+        });
+        let size = |volume| cluster.objects.volumes.get(volume).map_or(0, |it| it.capacity.value());
+        let taken = bindings.static_bindings.iter();
+        let mut taken: Vec<_> =
+            taken.map(|(claim, volume)| format!("{claim} {}", size(volume))).collect();
+        let provisioned = bindings.dynamic_provisions.iter();
+        let mut provisioned: Vec<_> =
+            provisioned.map(|claim| format!("{claim} {}", answer.suggested)).collect();
+        for (ours, real) in [(&mut taken, &answer.taken), (&mut provisioned, &answer.provisioned)] {
+            let mut real = real.clone().unwrap_or_default();
+            ours.sort();
+            real.sort();
+            self.same(About::Volumes, &ours.join(", "), &real.join(", "));
         }
     }
 
@@ -181,7 +236,8 @@ impl Findings {
 
     fn failure(&mut self, failure: &Failure, answer: &Answer) {
         let plugin = format!("plugin \"{}\"", failure.plugin);
-        if !answer.message.contains(&plugin) {
+        let filter = format!("running \"{}\" filter plugin", failure.plugin);
+        if !answer.message.contains(&plugin) && !answer.message.contains(&filter) {
             self.add(About::FailedPlugin, plugin, answer.message.clone());
         }
         self.same(About::ErrorText, &failure.to_string(), &answer.message);

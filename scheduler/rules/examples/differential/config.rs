@@ -49,6 +49,33 @@ pub fn config(random: &mut Random) -> Value {
     })
 }
 
+/// The same for a case with volumes: kube-scheduler writes what is to be bound, and gives up at once instead of waiting
+/// for it. Now and then it does without one of the plugins.
+pub fn without_waiting(random: &mut Random, config: Value) -> Value {
+    let mut config = if config.is_null() {
+        json!({
+            "apiVersion": API_VERSION,
+            "kind": "KubeSchedulerConfiguration",
+            "profiles": [{"schedulerName": "default-scheduler", "pluginConfig": []}],
+        })
+    } else {
+        config
+    };
+    let args =
+        json!({"apiVersion": API_VERSION, "kind": "VolumeBindingArgs", "bindTimeoutSeconds": 0});
+    let profile = &mut config["profiles"][0];
+    let plugin_config = profile["pluginConfig"].as_array_mut().expect("a profile lists them");
+    plugin_config.push(json!({"name": "VolumeBinding", "args": args}));
+    if random.chance(8) {
+        let plugin = random.pick(&VOLUME_PLUGINS);
+        profile["plugins"]["multiPoint"] = json!({"disabled": [{"name": plugin}]});
+    }
+    config
+}
+
+const VOLUME_PLUGINS: [&str; 5] =
+    ["VolumeBinding", "VolumeBinding", "VolumeRestrictions", "VolumeZone", "NodeVolumeLimits"];
+
 fn weights(random: &mut Random) -> Vec<Value> {
     let mut weights = vec![];
     for plugin in SCORING_PLUGINS {

@@ -1,22 +1,56 @@
 //! The case of a seed: a random cluster and a Pod, with what an API server adds when it stores objects.
 
 use random_clusters::{GeneratedCluster, PlacedPod, Random, Rule, Rules};
-use random_clusters::{asked_node, incoming, key_of, placed, resolve_classes};
+use random_clusters::{add_volumes, asked_node, incoming, key_of, placed, resolve_classes};
 use serde_json::{Value, json};
 
-use crate::config::config;
+use crate::config::{config, without_waiting};
+
+/// Another chance for volumes: without them, the case of a seed is as it is.
+const VOLUMES_SEED: u64 = 0x766f_6c75_6d65_7300;
+
+/// The case of this seed with volumes.
+pub fn case_with_volumes(seed: u64) -> Value {
+    // Most are about little else: the first filter that rejects a Node hides the others.
+    let rules = match seed % 4 {
+        0 => Rules::all().without(&[Rule::Gates]),
+        1 => Rules::only([Rule::Resources, Rule::Preemption]),
+        _ => Rules::only([Rule::Preemption]),
+    };
+    let (mut cluster, mut case) = parts(seed, &rules.unchecked());
+    let random = &mut Random::new(seed ^ VOLUMES_SEED);
+    let (mut pod, mut nominated) = (case["pod"].take(), case["nominated"].take());
+    let nominated_pods = nominated.as_array_mut().expect("a list of Pods");
+    let made = add_volumes(random, &mut cluster, &mut pod, nominated_pods);
+    case["pod"] = pod;
+    case["nominated"] = nominated;
+    case["nodes"] = json!(cluster.nodes);
+    case["pods"] = cluster.placed.iter().map(running).collect();
+    case["config"] = without_waiting(random, case["config"].take());
+    case["volumes"] = json!(made.volumes);
+    case["claims"] = json!(made.claims);
+    case["classes"] = json!(made.classes);
+    case["csiNodes"] = json!(made.csi_nodes);
+    case["csiDrivers"] = json!(made.csi_drivers);
+    case["capacities"] = json!(made.capacities);
+    case["attachments"] = json!(made.attachments);
+    case
+}
 
 /// The case of this seed, as the Go program reads it.
 pub fn case(seed: u64) -> Value {
-    let random = &mut Random::new(seed);
     // A Pod behind a gate is not tried: there would be no answer.
-    let rules = &Rules::all().without(&[Rule::Gates]).unchecked();
+    parts(seed, &Rules::all().without(&[Rule::Gates]).unchecked()).1
+}
+
+fn parts(seed: u64, rules: &Rules) -> (GeneratedCluster, Value) {
+    let random = &mut Random::new(seed);
     let cluster = GeneratedCluster::new(random, rules);
     let mut pod = stored(incoming(random, rules), "incoming");
     if random.chance(15) {
         pod["status"]["nominatedNodeName"] = json!(asked_node(random));
     }
-    json!({
+    let case = json!({
         "seed": seed,
         "config": config(random),
         "nodes": cluster.nodes,
@@ -28,7 +62,8 @@ pub fn case(seed: u64) -> Value {
         "replicaSets": others(&cluster, "replicasets"),
         "statefulSets": others(&cluster, "statefulsets"),
         "pod": pod,
-    })
+    });
+    (cluster, case)
 }
 
 fn stored(mut pod: Value, name: &str) -> Value {

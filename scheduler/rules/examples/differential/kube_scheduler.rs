@@ -39,6 +39,9 @@ pub struct Answer {
     pub plugins: Option<BTreeMap<String, BTreeMap<String, i64>>>,
     pub nominated: String,
     pub victims: Option<Vec<String>>,
+    pub suggested: String,
+    pub taken: Option<Vec<String>>,
+    pub provisioned: Option<Vec<String>>,
 }
 
 pub struct KubeScheduler {

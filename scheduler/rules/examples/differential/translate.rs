@@ -5,9 +5,10 @@ mod fields;
 mod plugin_args;
 mod pod;
 mod terms;
+mod volumes;
 
 use model::{
-    ClusterNode, ClusterPod, Effect, Labels, Node, NodeImage, ObjectKey, Owner, OwnerKind,
+    ClusterNode, ClusterPod, Effect, LabelSelector, Node, NodeImage, ObjectKey, Owner, OwnerKind,
     PodDisruptionBudget, Quantity, Taint, resources,
 };
 use rules::Cluster;
@@ -22,20 +23,16 @@ pub fn cluster(case: &Value) -> Cluster {
     let mut cluster = Cluster::new(items(&case["nodes"]).iter().map(node), pods);
     for namespace in items(&case["namespaces"]) {
         let metadata = &namespace["metadata"];
-        cluster.namespaces.insert(text(&metadata["name"]).into(), labels(&metadata["labels"]));
+        let name = text(&metadata["name"]).into();
+        cluster.objects.namespaces.insert(name, labels(&metadata["labels"]));
     }
     for budget in items(&case["budgets"]).iter().map(budget) {
-        cluster.insert_budget(budget);
+        cluster.objects.budgets.insert(budget.key.clone(), budget);
     }
-    cluster.services = items(&case["services"]).iter().map(service).collect();
-    let of_kind = |field: &str, kind| items(&case[field]).iter().map(move |it| (kind, it));
-    let replica_sets = of_kind("replicaSets", OwnerKind::ReplicaSet);
-    for (kind, object) in replica_sets.chain(of_kind("statefulSets", OwnerKind::StatefulSet)) {
-        let (namespace, name) = key(object);
-        let owner = Owner { kind, name: name.into() };
-        let selector = label_selector(&object["spec"]["selector"]);
-        cluster.owners.insert((namespace.into(), owner), selector);
-    }
+    cluster.objects.services = items(&case["services"]).iter().map(service).collect();
+    cluster.objects.replica_sets = items(&case["replicaSets"]).iter().map(controller).collect();
+    cluster.objects.stateful_sets = items(&case["statefulSets"]).iter().map(controller).collect();
+    volumes::put_all(case, &mut cluster.objects);
     cluster
 }
 
@@ -110,7 +107,13 @@ fn budget(budget: &Value) -> PodDisruptionBudget {
     }
 }
 
-fn service(service: &Value) -> (ObjectKey, Labels) {
+fn service(service: &Value) -> (ObjectKey, LabelSelector) {
     let (namespace, name) = key(service);
-    (ObjectKey::new(namespace, name), labels(&service["spec"]["selector"]))
+    let selector = LabelSelector::of_labels(&labels(&service["spec"]["selector"]));
+    (ObjectKey::new(namespace, name), selector)
+}
+
+fn controller(object: &Value) -> (ObjectKey, LabelSelector) {
+    let (namespace, name) = key(object);
+    (ObjectKey::new(namespace, name), label_selector(&object["spec"]["selector"]))
 }

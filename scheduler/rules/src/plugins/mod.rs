@@ -12,12 +12,21 @@ mod node_ports;
 mod node_resources_balanced_allocation;
 mod node_resources_fit;
 mod node_unschedulable;
+mod node_volume_limits;
 mod pod_topology_spread;
 mod registration;
 mod taint_toleration;
+mod volume_binding;
+mod volume_restrictions;
+mod volume_zone;
 
 use std::fmt;
+use std::sync::Arc;
 
+use model::{
+    CsiDriver, CsiNode, CsiStorageCapacity, LabelSelector, Labels, ObjectKey, PersistentVolume,
+    PersistentVolumeClaim, PodDisruptionBudget, StorageClass, VolumeAttachment,
+};
 use serde::{Deserialize, Serialize};
 
 pub use default_preemption::{
@@ -27,13 +36,19 @@ pub use default_preemption::{
 };
 pub(crate) use default_preemption::{candidate, may_preempt};
 pub(crate) use inter_pod_affinity::Counts;
-pub use inter_pod_affinity::{own_term_means, placed_term_means};
+pub use inter_pod_affinity::{existing_term_matches, own_term_matches};
 pub use node_resources_balanced_allocation::balanced_score;
 pub use node_resources_fit::{ResourceUse, fit_score};
 pub(crate) use pod_topology_spread::Spread;
 pub use pod_topology_spread::{Constraint, constraints, has_every_key, score_needs_every_key};
 pub use registration::{Point, Registration, Role};
+pub(crate) use volume_binding::ClaimsToBind;
+pub use volume_binding::find_pod_volumes;
+pub(crate) use volume_restrictions::ExclusiveClaims;
+pub(crate) use volume_zone::ZoneConditions;
 
+use crate::cluster_objects::{ObjectEffect, VolumeChange, cluster_objects};
+use crate::reason::reasons;
 use Point::{Bind, Filter, PostFilter, PreBind, PreEnqueue, PreFilter, QueueSort, Reserve, Score};
 
 /// Defines [`Plugin`] and the registry from the same entries.
@@ -76,12 +91,10 @@ plugins! {
     Corridor: corridor::PLUGIN,
     NodePorts: node_ports::PLUGIN,
     NodeResourcesFit: node_resources_fit::PLUGIN,
-    VolumeRestrictions: Registration::not_implemented(&[PreFilter, Filter]),
-    NodeVolumeLimits: Registration::not_implemented(&[PreFilter, Filter]),
-    VolumeBinding: Registration::not_implemented(&[
-        PreFilter, Filter, Point::PreScore, Score, Reserve, PreBind,
-    ]),
-    VolumeZone: Registration::not_implemented(&[PreFilter, Filter]),
+    VolumeRestrictions: volume_restrictions::PLUGIN,
+    NodeVolumeLimits: node_volume_limits::PLUGIN,
+    VolumeBinding: volume_binding::PLUGIN,
+    VolumeZone: volume_zone::PLUGIN,
     PodTopologySpread: pod_topology_spread::PLUGIN,
     InterPodAffinity: inter_pod_affinity::PLUGIN,
     DefaultPreemption: default_preemption::PLUGIN,
@@ -92,6 +105,64 @@ plugins! {
     DynamicResources: Registration::not_implemented(&[
         PreEnqueue, PreFilter, Filter, PostFilter, Score, Reserve, PreBind,
     ]),
+}
+
+// What plugins read besides Nodes and Pods, and what a change of it means to Pods.
+cluster_objects! {
+    /// The labels of each.
+    namespaces: Namespace(Arc<str> => Labels), |_, _| ObjectEffect::Namespaces;
+    budgets: PodDisruptionBudget(ObjectKey => PodDisruptionBudget),
+        |before, after| ObjectEffect::Budgets { before, after };
+    /// Those that have a selector: default spreading counts the Pods behind them.
+    services: Service(ObjectKey => LabelSelector), selects;
+    /// Controllers: default spreading counts the Pods of the same.
+    replication_controllers: ReplicationController(ObjectKey => LabelSelector), selects;
+    replica_sets: ReplicaSet(ObjectKey => LabelSelector), selects;
+    stateful_sets: StatefulSet(ObjectKey => LabelSelector), selects;
+    volumes: PersistentVolume(Arc<str> => Arc<PersistentVolume>), volume_effect;
+    claims: PersistentVolumeClaim(ObjectKey => Arc<PersistentVolumeClaim>), claim_effect;
+    storage_classes: StorageClass(Arc<str> => StorageClass),
+        |_, _| ObjectEffect::Volumes(VolumeChange::Class);
+    /// By the names of their Nodes.
+    csi_nodes: CsiNode(Arc<str> => CsiNode), concerns_volumes;
+    csi_drivers: CsiDriver(Arc<str> => CsiDriver), concerns_volumes;
+    capacities: CsiStorageCapacity(ObjectKey => CsiStorageCapacity), concerns_volumes;
+    attachments: VolumeAttachment(Arc<str> => VolumeAttachment), concerns_volumes;
+}
+
+fn concerns_volumes<'a, T>(_: Option<&'a T>, _: Option<&'a T>) -> ObjectEffect<'a> {
+    ObjectEffect::Volumes(VolumeChange::Supply)
+}
+
+/// Most updates change nothing that is read here.
+fn volume_effect<'a>(
+    before: Option<&'a Arc<PersistentVolume>>,
+    after: Option<&'a Arc<PersistentVolume>>,
+) -> ObjectEffect<'a> {
+    match (before, after) {
+        (Some(before), Some(after)) if after.is_but_newer_than(before) => ObjectEffect::Unchanged,
+        _ => ObjectEffect::Volumes(VolumeChange::Supply),
+    }
+}
+
+fn claim_effect<'a>(
+    before: Option<&'a Arc<PersistentVolumeClaim>>,
+    after: Option<&'a Arc<PersistentVolumeClaim>>,
+) -> ObjectEffect<'a> {
+    match (before, after) {
+        (Some(before), Some(after)) if after.is_but_newer_than(before) => ObjectEffect::Unchanged,
+        (_, Some(claim)) | (Some(claim), None) => {
+            ObjectEffect::Volumes(VolumeChange::Claim(&claim.key))
+        }
+        (None, None) => ObjectEffect::Unchanged,
+    }
+}
+
+fn selects<'a>(
+    before: Option<&'a LabelSelector>,
+    after: Option<&'a LabelSelector>,
+) -> ObjectEffect<'a> {
+    ObjectEffect::Selectors { before, after }
 }
 
 impl Plugin {

@@ -4,7 +4,7 @@ use model::SchedulingSpec;
 
 use super::Plugin;
 use crate::cycle::{CycleState, PodContext, PreFilterStatus};
-use crate::reason::Reason;
+use crate::reason::{FixedReason, Reason};
 use crate::rules::Rules;
 use crate::score::{PluginResult, ScoreContext};
 use crate::trial::Trial;
@@ -71,6 +71,8 @@ pub struct Registration {
     pub default_weight: u32,
     pub(crate) pre_filter: Option<PreFilterFn>,
     pub(crate) filter: Option<FilterFn>,
+    /// For which it rejects Nodes, if their words are always the same.
+    pub(crate) reasons: &'static [FixedReason],
     pub(crate) score: Option<ScoreFn>,
     /// Whether its filter judges a Node by Pods on other Nodes: then a change on one Node may wake a Pod that another
     /// Node rejected.
@@ -91,6 +93,7 @@ impl Registration {
             default_weight: 1,
             pre_filter: None,
             filter: None,
+            reasons: &[],
             score: None,
             looks_beyond_node: |_, _| false,
         }

@@ -68,7 +68,7 @@ fn contradicting_names_reject_the_pod_as_a_whole() {
         "0/2 nodes are available: pod affinity terms conflict. not found",
         "kube-scheduler stumbles before it gets to preemption"
     );
-    assert_eq!(rejected(&cluster, &contradiction).whole_pod, Some(Reason::NodeNamesConflict));
+    assert_eq!(rejected(&cluster, &contradiction).whole_pod, Some(Reason::NODE_NAMES_CONFLICT));
 }
 
 #[test]

@@ -10,4 +10,5 @@ mod scores;
 mod spread;
 mod spread_scores;
 mod switched_off;
+mod volumes;
 mod wake;

@@ -21,8 +21,8 @@ fn affinity_needs_a_pod_in_the_same_place() {
     let cluster = cluster(nodes, [pod("db").on("a1").labels("app=db")]);
     let near = pod("p").near(term("zone", "app=db")).build();
     assert!(fits(&cluster, &near, "a1") && fits(&cluster, &near, "a2"));
-    assert_eq!(reasons(&cluster, &near, "b"), [Reason::PodAffinity]);
-    assert!(Reason::PodAffinity.is_unresolvable());
+    assert_eq!(reasons(&cluster, &near, "b"), [Reason::POD_AFFINITY]);
+    assert!(Reason::POD_AFFINITY.is_unresolvable());
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn the_first_of_a_group_is_let_in_where_the_keys_are() {
     let first = pod("p").labels("app=db").near(term("zone", "app=db")).build();
     let empty = cluster(nodes(), []);
     assert!(fits(&empty, &first, "n"));
-    assert_eq!(reasons(&empty, &first, "bare"), [Reason::PodAffinity]);
+    assert_eq!(reasons(&empty, &first, "bare"), [Reason::POD_AFFINITY]);
     let stranger = pod("p").near(term("zone", "app=db")).build();
     assert!(!fits(&empty, &stranger, "n"), "it does not mean itself");
     let seen = cluster(
@@ -66,9 +66,9 @@ fn anti_affinity_keeps_away_and_a_node_in_no_place_passes() {
         [pod("db").on("a").labels("app=db"), pod("lost").on("bare").labels("app=db")],
     );
     let away = pod("p").away_from(term("zone", "app=db")).build();
-    assert_eq!(reasons(&cluster, &away, "a"), [Reason::PodAntiAffinity]);
+    assert_eq!(reasons(&cluster, &away, "a"), [Reason::POD_ANTI_AFFINITY]);
     assert!(fits(&cluster, &away, "b") && fits(&cluster, &away, "bare"));
-    assert!(!Reason::PodAntiAffinity.is_unresolvable());
+    assert!(!Reason::POD_ANTI_AFFINITY.is_unresolvable());
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn placed_pods_keep_others_away_too() {
     let shy = pod("shy").on("a").away_from(term("zone", "app=db"));
     let cluster = cluster([node("a").labels("zone=a"), node("b").labels("zone=b")], [shy]);
     let db = pod("p").labels("app=db").build();
-    assert_eq!(reasons(&cluster, &db, "a"), [Reason::ExistingPodsAntiAffinity]);
+    assert_eq!(reasons(&cluster, &db, "a"), [Reason::EXISTING_PODS_ANTI_AFFINITY]);
     assert!(fits(&cluster, &db, "b"));
     assert!(fits(&cluster, &pod("team-b/p").labels("app=db").build(), "a"), "another namespace");
 }
@@ -122,7 +122,7 @@ fn affinity_speaks_before_anti_affinity_and_others() {
     let cluster = cluster([node("a").labels("zone=a")], [shy]);
     let pod = pod("p").labels("x=y").near(term("zone", "app=web"));
     let pod = pod.away_from(term("zone", "app=db"));
-    assert_eq!(reasons(&cluster, &pod.build(), "a"), [Reason::PodAffinity]);
+    assert_eq!(reasons(&cluster, &pod.build(), "a"), [Reason::POD_AFFINITY]);
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_pod_without_rules_does_not_see_the_anti_affinity_of_the_nominated() {
     let elsewhere = pod("placed").on("b").away_from(term("zone", "app=db"));
     let busy =
         cluster([node("a").labels("zone=a"), node("b").labels("zone=b")], [nominated(), elsewhere]);
-    assert_eq!(reasons(&busy, &web, "a"), [Reason::ExistingPodsAntiAffinity]);
+    assert_eq!(reasons(&busy, &web, "a"), [Reason::EXISTING_PODS_ANTI_AFFINITY]);
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use model::{ClusterPod, PreemptionPolicy};
 use model::{Deletion, Effect, LabelSelector, ObjectKey, PodDisruptionBudget, PodUid};
 
-use crate::testkit::{PodBuilder, cluster, hard, node, pod, rejected, selector, term};
+use crate::testkit::{
+    PodBuilder, cluster, hard, insert_budget, node, pod, rejected, selector, term,
+};
 use crate::{Candidate, Cluster, Ineligible, Preemption, Rules, preempt};
 
 fn tried(cluster: &Cluster, pod: PodBuilder) -> Preemption {
@@ -153,15 +155,15 @@ fn those_that_a_budget_protects_are_spared_first() {
     );
     let asks = || pod("p").priority(9).asks(500, 0);
     assert_eq!(candidate(&cluster, asks(), "n").victims, victims(&["young"]));
-    cluster.insert_budget(budget("app=db", 0));
+    insert_budget(&mut cluster, budget("app=db", 0));
     assert_eq!(candidate(&cluster, asks(), "n").victims, victims(&["old"]));
-    cluster.insert_budget(budget("app=db", 1));
+    insert_budget(&mut cluster, budget("app=db", 1));
     assert_eq!(candidate(&cluster, asks(), "n").victims, victims(&["young"]));
     let disrupted_pods = ["young".into()].into();
-    cluster.insert_budget(PodDisruptionBudget { disrupted_pods, ..budget("app=db", 0) });
+    insert_budget(&mut cluster, PodDisruptionBudget { disrupted_pods, ..budget("app=db", 0) });
     assert_eq!(candidate(&cluster, asks(), "n").victims, victims(&["young"]), "counted already");
     let everybody = PodDisruptionBudget { selector: LabelSelector::EVERYTHING, ..budget("", 0) };
-    cluster.insert_budget(everybody);
+    insert_budget(&mut cluster, everybody);
     assert_eq!(candidate(&cluster, asks(), "n").victims, victims(&["young"]), "{{}} protects none");
 }
 
@@ -174,7 +176,7 @@ fn a_budget_is_a_preference_only() {
             pod("b").on("n").priority(1).asks(500, 0).labels("app=web"),
         ],
     );
-    cluster.insert_budget(budget("app=web", 1));
+    insert_budget(&mut cluster, budget("app=web", 1));
     let found = candidate(&cluster, pod("p").priority(9).asks(1000, 0), "n");
     assert_eq!(found.victims, victims(&["a", "b"]));
     assert_eq!(found.budget_violations, 1, "the more important one had the disruption allowed");
@@ -190,7 +192,7 @@ fn the_smallest_loss_is_chosen_step_by_step() {
         [on("1", "m").labels("app=web"), on("2", "n").priority(8)],
     );
     assert_eq!(best(&protected, asks()), ["m"], "the lower of the highest priorities");
-    protected.insert_budget(budget("app=web", 0));
+    insert_budget(&mut protected, budget("app=web", 0));
     assert_eq!(best(&protected, asks()), ["n"], "fewer violations come first");
     let sums = cluster(
         [small("m"), small("n")],

@@ -6,7 +6,7 @@ use model::{
 };
 use proptest::prelude::*;
 
-use crate::testkit::{hard, invalid, labels, node, pod, raw, selector, soft, term};
+use crate::testkit::{hard, insert_budget, invalid, labels, node, pod, raw, selector, soft, term};
 use crate::{
     Cluster, Decision, DefaultSpread, Plugin, Preemption, Rules, ScoringStrategy, ShapePoint,
     cpu_and_memory, decide, filter, fits_somewhere, preempt, rejection_may_have_changed,
@@ -154,15 +154,18 @@ struct World {
 impl World {
     fn cluster(&self) -> Cluster {
         let mut cluster = Cluster::new(self.nodes.clone(), self.pods.clone());
-        cluster.namespaces.insert("team-a".into(), labels("team=a"));
-        cluster.insert_budget(PodDisruptionBudget {
-            key: model::ObjectKey::new("team-a", "budget"),
-            selector: selector("app=web"),
-            disruptions_allowed: self.budget,
-            disrupted_pods: std::collections::BTreeSet::new(),
-        });
+        cluster.objects.namespaces.insert("team-a".into(), labels("team=a"));
+        insert_budget(
+            &mut cluster,
+            PodDisruptionBudget {
+                key: model::ObjectKey::new("team-a", "budget"),
+                selector: selector("app=web"),
+                disruptions_allowed: self.budget,
+                disrupted_pods: std::collections::BTreeSet::new(),
+            },
+        );
         let service = model::ObjectKey::new("team-a", "service");
-        cluster.services.insert(service, labels("app=web"));
+        cluster.objects.services.insert(service, selector("app=web"));
         cluster
     }
 }

@@ -28,8 +28,8 @@ fn what_is_not_asked_is_not_checked_but_the_number_of_pods_is() {
         [node("n").pods_max(1)],
         [pod("other").on("n"), pod("elsewhere").on("m")],
     );
-    assert_eq!(reasons(&full, &pod("p").build(), "n"), [Reason::TooManyPods]);
-    assert!(!Reason::TooManyPods.is_unresolvable());
+    assert_eq!(reasons(&full, &pod("p").build(), "n"), [Reason::TOO_MANY_PODS]);
+    assert!(!Reason::TOO_MANY_PODS.is_unresolvable());
 }
 
 #[test]

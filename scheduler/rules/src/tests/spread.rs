@@ -3,7 +3,7 @@
 use model::NodeInclusionPolicy::{Honor, Ignore};
 use model::{ClusterPod, Deletion, Effect, LabelSelector, ObjectKey};
 
-use crate::testkit::{cluster, fits, hard, invalid, labels, node, pod, reasons, soft};
+use crate::testkit::{cluster, fits, hard, invalid, labels, node, pod, reasons, selector, soft};
 use crate::{Cluster, Decision, DefaultSpread, Plugin, Reason, Rules, decide, filter};
 
 /// Zones a and b with one Node each; 2 matching Pods in a, 1 in b.
@@ -26,7 +26,7 @@ fn web(constraint: model::TopologySpreadConstraint) -> ClusterPod {
 fn skew_counts_the_pod_itself_against_the_emptiest_place() {
     let cluster = two_zones();
     // In a: 2 + 1 − 1 = 2. In b: 1 + 1 − 1 = 1.
-    assert_eq!(reasons(&cluster, &web(hard("zone", 1, "app=web")), "a"), [Reason::TopologySpread]);
+    assert_eq!(reasons(&cluster, &web(hard("zone", 1, "app=web")), "a"), [Reason::TOPOLOGY_SPREAD]);
     assert!(fits(&cluster, &web(hard("zone", 1, "app=web")), "b"));
     assert!(fits(&cluster, &web(hard("zone", 2, "app=web")), "a"));
     let stranger = pod("p").spread(hard("zone", 1, "app=web")).build();
@@ -37,8 +37,8 @@ fn skew_counts_the_pod_itself_against_the_emptiest_place() {
 fn a_node_without_the_key_is_beyond_help() {
     let cluster = cluster([node("n").labels("zone=a"), node("bare").unlabelled()], []);
     let found = reasons(&cluster, &web(hard("zone", 1, "app=web")), "bare");
-    assert_eq!(found, [Reason::TopologySpreadLabelMissing]);
-    assert!(found[0].is_unresolvable() && !Reason::TopologySpread.is_unresolvable());
+    assert_eq!(found, [Reason::TOPOLOGY_SPREAD_LABEL_MISSING]);
+    assert!(found[0].is_unresolvable() && !Reason::TOPOLOGY_SPREAD.is_unresolvable());
 }
 
 #[test]
@@ -141,8 +141,8 @@ fn list_defaults_hold_for_pods_of_a_service_that_have_no_constraint() {
     let plain = pod("p").labels("app=web").build();
     assert_eq!(on_a(&cluster, &plain), [], "nobody's Pod has no siblings");
     let service = ObjectKey::new("team-a", "service");
-    cluster.services.insert(service, labels("app=web"));
-    assert_eq!(on_a(&cluster, &plain), [Reason::TopologySpread]);
+    cluster.objects.services.insert(service, selector("app=web"));
+    assert_eq!(on_a(&cluster, &plain), [Reason::TOPOLOGY_SPREAD]);
     let own = web(soft("zone", 1, "app=web"));
     assert_eq!(on_a(&cluster, &own), [], "any constraint of its own turns the defaults off");
     let other = pod("team-b/p").labels("app=web").build();
@@ -166,5 +166,5 @@ fn what_is_nominated_counts_also_when_the_selector_is_empty() {
     constraint.selector = LabelSelector::EVERYTHING;
     let nodes = [node("a").labels("zone=a"), node("b").labels("zone=b")];
     let cluster = cluster(nodes, [pod("1").nominated("a").priority(1)]);
-    assert_eq!(reasons(&cluster, &web(constraint), "a"), [Reason::TopologySpread]);
+    assert_eq!(reasons(&cluster, &web(constraint), "a"), [Reason::TOPOLOGY_SPREAD]);
 }

@@ -57,7 +57,7 @@ fn the_system_spreads_the_pods_of_a_service_even_where_there_is_no_zone() {
     let mut cluster =
         cluster([node("a").labels(zone), node("b")], [pod("1").on("a").labels("app=web")]);
     let service = ObjectKey::new("team-a", "service");
-    cluster.services.insert(service, labels("app=web"));
+    cluster.objects.services.insert(service, selector("app=web"));
     let plain = pod("p").labels("app=web").build();
     // The missing zone counts as a place, so both weigh ln(4).
     // a: 1.386 + 2 + 1.386 + 4 = 8.77 → 9. b: 0 + 2. 100 × 2 / 9 = 22.
@@ -74,8 +74,8 @@ fn the_system_spreads_the_pods_of_a_service_even_where_there_is_no_zone() {
 fn the_owner_tells_the_siblings_too() {
     let mut cluster = cluster([node("a"), node("b")], [pod("1").on("a").labels("app=web")]);
     let controller = |name: &str| Owner { kind: OwnerKind::ReplicaSet, name: name.into() };
-    cluster.owners.insert(("team-a".into(), controller("web")), selector("app=web"));
-    cluster.owners.insert(("team-a".into(), controller("bad")), invalid());
+    cluster.objects.replica_sets.insert(ObjectKey::new("team-a", "web"), selector("app=web"));
+    cluster.objects.replica_sets.insert(ObjectKey::new("team-a", "bad"), invalid());
     let nobodys = pod("p").labels("app=web").build();
     assert_eq!(spread(&Rules::default(), &cluster, &nobodys), []);
     let owned = pod("p").with(|pod| pod.owner = Some(controller("web"))).build();

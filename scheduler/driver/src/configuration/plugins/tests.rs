@@ -32,6 +32,7 @@ fn weights_of_scores_go_before_those_of_all_points() {
         (Plugin::ImageLocality, 7),
         // Left out is 0, which counts as 1.
         (Plugin::TaintToleration, 0),
+        (Plugin::VolumeBinding, 0),
     ];
     assert_eq!(set, expected.into());
     assert!(weights("{}").is_empty());
@@ -55,18 +56,18 @@ fn a_plugin_is_switched_off_at_one_point_or_at_all() {
 fn all_can_be_switched_off_and_some_on_again() {
     let no_scores =
         off(r#"{"preScore":{"disabled":[{"name":"*"}]},"score":{"disabled":[{"name":"*"}]}}"#);
-    assert_eq!(no_scores.scores.len(), 7);
+    assert_eq!(no_scores.scores.len(), 8);
     assert!(no_scores.filters.is_empty());
     let one =
         off(r#"{"preScore":{"disabled":[{"name":"*"}],"enabled":[{"name":"NodeResourcesFit"}]},
         "score":{"disabled":[{"name":"*"}],"enabled":[{"name":"NodeResourcesFit"}]}}"#);
-    assert_eq!(one.scores.len(), 6);
+    assert_eq!(one.scores.len(), 7);
     let few =
         off(r#"{"multiPoint":{"disabled":[{"name":"*"}],"enabled":[{"name":"SchedulingGates"},
         {"name":"PrioritySort"},{"name":"DefaultBinder"},
         {"name":"NodeResourcesFit"}]}}"#);
-    assert_eq!(few.scores.len(), 6);
-    assert!(!few.filters.contains(&Plugin::NodeResourcesFit) && few.filters.len() == 8);
+    assert_eq!(few.scores.len(), 7);
+    assert!(!few.filters.contains(&Plugin::NodeResourcesFit) && few.filters.len() == 12);
     assert!(few.preemption);
     let again = off(r#"{"multiPoint":{"disabled":[{"name":"ImageLocality"}]},
         "score":{"enabled":[{"name":"ImageLocality","weight":3}]}}"#);
@@ -80,8 +81,8 @@ fn what_is_not_implemented_is_noted_when_it_is_named() {
         "disabled":[{"name":"DynamicResources"}]}}"#,
     )
     .unwrap();
-    assert_eq!(notes.len(), 2, "{notes:?}");
-    assert!(notes[0].starts_with("VolumeZone is not used"), "{notes:?}");
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(notes[0].starts_with("DynamicResources is not used"), "{notes:?}");
 }
 
 #[test]

@@ -32,9 +32,13 @@ pub struct Chaos {
 
 impl Chaos {
     pub fn new(settings: Settings) -> Self {
+        Self::seeded(settings, 7)
+    }
+
+    pub fn seeded(settings: Settings, random: u64) -> Self {
         let engine = Recorded::new(Engine::new(EngineConfig::default()), settings);
         let now = Instant::START + Duration::from_secs(100);
-        let mut chaos = Self { engine, now, random: 7, open: Vec::new(), bound: 0 };
+        let mut chaos = Self { engine, now, random, open: Vec::new(), bound: 0 };
         for number in 0..4 {
             chaos.node(number);
         }
@@ -60,7 +64,7 @@ impl Chaos {
         }
     }
 
-    fn node(&mut self, number: u64) {
+    pub fn node(&mut self, number: u64) {
         let cpu = 4 + self.below(30);
         let object = json!({
             "metadata": { "name": format!("n{number}"), "labels": { "zone": format!("z{}", number % 2) } },

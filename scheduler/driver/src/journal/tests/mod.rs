@@ -2,6 +2,8 @@
 
 mod alarms;
 mod chaos;
+mod twin;
+mod twin_cost;
 
 use std::collections::BTreeSet;
 use std::io::Read as _;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use prost::Message;
+use serde::Deserialize;
 
 use super::fields::Fields;
-use super::{Pair, filled, texts};
 
 /// Before every object that the API server writes by itself.
 pub(crate) const MAGIC: &[u8] = b"k8s\0";
@@ -45,17 +45,21 @@ fn raw_extension(bytes: &[u8]) -> Option<&[u8]> {
     unwrapped(raw.bytes)
 }
 
-#[derive(Clone, PartialEq, Message)]
+/// `metadata` of a list or of a page of it, in either encoding.
+#[derive(Clone, PartialEq, Deserialize, Message)]
+#[serde(rename_all = "camelCase", default)]
 pub(crate) struct ListMeta {
     #[prost(string, tag = "2")]
     pub resource_version: String,
+    #[serde(rename = "continue")]
     #[prost(string, tag = "3")]
     token: String,
 }
 
 impl ListMeta {
-    pub fn into_parts(self) -> (String, Option<String>) {
-        (self.resource_version, filled(self.token))
+    /// Where the list goes on, if it does.
+    pub fn token(&self) -> Option<&str> {
+        Some(self.token.as_str()).filter(|token| !token.is_empty())
     }
 }
 
@@ -72,19 +76,15 @@ pub(crate) struct Status {
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Bookmark {
     #[prost(message, required, tag = "1")]
-    metadata: BookmarkMeta,
+    pub metadata: BookmarkMeta,
 }
 
-#[derive(Clone, PartialEq, Message)]
-struct BookmarkMeta {
+/// In either encoding.
+#[derive(Clone, PartialEq, Deserialize, Message)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct BookmarkMeta {
     #[prost(string, tag = "6")]
-    resource_version: String,
-    #[prost(message, repeated, tag = "12")]
-    annotations: Vec<Pair>,
-}
-
-impl Bookmark {
-    pub fn into_parts(self) -> (String, BTreeMap<String, String>) {
-        (self.metadata.resource_version, texts(self.metadata.annotations))
-    }
+    pub resource_version: String,
+    #[prost(btree_map = "string, string", tag = "12")]
+    pub annotations: BTreeMap<String, String>,
 }

@@ -1,11 +1,13 @@
 use prost::Message;
 
 use super::fields::Fields;
-use crate::wire::WireVolume;
+use crate::wire::{WireVolume, WireVolumeSource};
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Volume {
-    /// A message, of which only the fields that it has are of interest.
+    #[prost(string, tag = "1")]
+    name: String,
+    /// A message, of which each field is a source.
     #[prost(bytes = "vec", tag = "2")]
     source: Vec<u8>,
 }
@@ -41,20 +43,19 @@ const SOURCES: [&str; 30] = [
     "storageos",
     "csi",
     "ephemeral",
-    IMAGE,
+    "image",
 ];
-const IMAGE: &str = "image";
 
 impl From<Volume> for WireVolume {
     fn from(volume: Volume) -> Self {
         // In JSON the name is always there.
-        let mut wire = Self { fields: vec!["name".to_owned()], image: None };
-        for field in Fields::of(&volume.source).map_while(Result::ok) {
+        let Volume { name, source } = volume;
+        let mut wire = Self { name, fields: vec!["name".to_owned()], source: None };
+        for field in Fields::of(&source).map_while(Result::ok) {
             let known = (field.number as usize).checked_sub(1).and_then(|at| SOURCES.get(at));
             let name = known.map_or_else(|| newer(field.number), |known| (*known).to_owned());
-            if name == IMAGE {
-                let image = ImageVolumeSource::decode(field.bytes).unwrap_or_default();
-                wire.image = Some(image.reference);
+            if let Some(source) = WireVolumeSource::from_protobuf(&name, field.bytes) {
+                wire.source = Some(source);
             }
             wire.fields.push(name);
         }
@@ -67,12 +68,6 @@ fn newer(number: u32) -> String {
     format!("source{number}")
 }
 
-#[derive(Clone, PartialEq, Message)]
-struct ImageVolumeSource {
-    #[prost(string, tag = "1")]
-    reference: String,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,7 +75,8 @@ mod tests {
     #[test]
     fn a_source_that_is_newer_than_the_list_is_there_all_the_same() {
         // Field 31, an empty message.
-        let wire = WireVolume::from(Volume { source: vec![0xfa, 0x01, 0x00] });
+        let wire =
+            WireVolume::from(Volume { name: "v".to_owned(), source: vec![0xfa, 0x01, 0x00] });
         assert_eq!(wire.fields, ["name", "source31"]);
     }
 }

@@ -1,7 +1,7 @@
 //! Affinity between Pods as running sums over places, in both directions.
 
 use model::ClusterPod;
-use rules::{Cluster, Plugin, Reason, Rules, own_term_means, placed_term_means};
+use rules::{Cluster, Plugin, Reason, Rules, existing_term_matches, own_term_matches};
 
 use super::super::NodeIndex;
 use super::super::carried::{Carried, TermId, TermsAt};
@@ -45,7 +45,7 @@ impl PodAffinity {
                 && own
                     .required
                     .iter()
-                    .all(|term| own_term_means(cluster, term, pod.namespace(), &pod.labels));
+                    .all(|term| own_term_matches(cluster, term, pod.namespace(), &pod.labels));
             for term in &own.required {
                 let meant = Counted::MeantBy(own.required.clone());
                 it.together.push(Count::new(meant, &term.topology_key, cluster, index));
@@ -98,7 +98,7 @@ impl PodAffinity {
         let hard_weight = i64::from(rules.hard_pod_affinity_weight);
         let mut is_meant = false;
         for (id, (counter, carried)) in new {
-            if !placed_term_means(cluster, carried.term(), pod) {
+            if !existing_term_matches(cluster, carried.term(), pod) {
                 continue;
             }
             let mut count =
@@ -169,13 +169,13 @@ impl PodAffinity {
 
     pub(in crate::placing) fn reason(&self, slot: Slot, index: &NodeIndex) -> Option<Reason> {
         if ![false, true].iter().all(|level| self.is_together(slot, index, *level)) {
-            return Some(Reason::PodAffinity);
+            return Some(Reason::POD_AFFINITY);
         }
         let meets = |counts: &[Count]| counts.iter().any(|count| count.here(slot, index) > 0);
         if meets(&self.anti) {
-            return Some(Reason::PodAntiAffinity);
+            return Some(Reason::POD_ANTI_AFFINITY);
         }
-        meets(&self.avoided).then_some(Reason::ExistingPodsAntiAffinity)
+        meets(&self.avoided).then_some(Reason::EXISTING_PODS_ANTI_AFFINITY)
     }
 }
 

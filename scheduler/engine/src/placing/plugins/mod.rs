@@ -1,4 +1,5 @@
 //! The quick form of each plugin, in a file with its name. NodeName has none: it matters only to Pods that are bound.
+//! Those of volumes have none either: they matter only to Pods with volumes, which the plain rules decide.
 
 use rules::{Plugin, Rules};
 
@@ -15,7 +16,7 @@ pub(super) mod pod_topology_spread;
 pub(super) mod taint_toleration;
 
 /// The plugins that this folder knows. While another one takes part, the plain rules decide.
-const QUICK: [Plugin; 12] = [
+const QUICK: [Plugin; 16] = [
     Plugin::NodeUnschedulable,
     Plugin::NodeName,
     Plugin::TaintToleration,
@@ -23,6 +24,10 @@ const QUICK: [Plugin; 12] = [
     Plugin::Corridor,
     Plugin::NodePorts,
     Plugin::NodeResourcesFit,
+    Plugin::VolumeRestrictions,
+    Plugin::NodeVolumeLimits,
+    Plugin::VolumeBinding,
+    Plugin::VolumeZone,
     Plugin::PodTopologySpread,
     Plugin::InterPodAffinity,
     Plugin::NodeResourcesBalancedAllocation,

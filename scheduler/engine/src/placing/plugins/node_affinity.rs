@@ -11,7 +11,7 @@ pub(in crate::placing) fn is_not_named(
 ) -> Vec<Reason> {
     match &filter.named {
         Some(named) if !named.contains(&node.node.name) => {
-            vec![Reason::NotNamed { nominee_rejected_by: None }]
+            vec![Reason::NotNamed { nominated_node_rejected_by: None }]
         }
         _ => Vec::new(),
     }
@@ -25,12 +25,12 @@ pub(in crate::placing) fn rejects(
     let node = &node.node;
     let added = rules.added_affinity.required.as_ref();
     if added.is_some_and(|selector| !selector.matches(&node.name, &node.labels)) {
-        return vec![Reason::EnforcedNodeAffinity];
+        return vec![Reason::ENFORCED_NODE_AFFINITY];
     }
     let required = filter.node_affinity.required.as_ref();
     let accepts = node.matches(&filter.node_selector)
         && required.is_none_or(|selector| selector.matches(&node.name, &node.labels));
-    if accepts { Vec::new() } else { vec![Reason::NodeAffinity] }
+    if accepts { Vec::new() } else { vec![Reason::NODE_AFFINITY] }
 }
 
 /// The weights of the preferences that the Node meets.

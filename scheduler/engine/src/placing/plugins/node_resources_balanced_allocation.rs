@@ -1,5 +1,5 @@
 //! How even the use of CPU and memory is, with the formula of Kubernetes 1.36; for the two resources that it looks at
-//! unless told otherwise.
+//! by default.
 
 use std::sync::Arc;
 

@@ -18,5 +18,5 @@ pub(in crate::placing) fn rejects(
     _: &Rules,
 ) -> Vec<Reason> {
     let passes = !node.node.unschedulable || filter.tolerates_cordon;
-    if passes { Vec::new() } else { vec![Reason::NodeUnschedulable] }
+    if passes { Vec::new() } else { vec![Reason::NODE_UNSCHEDULABLE] }
 }

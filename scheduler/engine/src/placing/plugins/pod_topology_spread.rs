@@ -43,9 +43,9 @@ impl HardSpread {
     /// Why the Node does not hold.
     pub(in crate::placing) fn reason(&self, slot: Slot, index: &NodeIndex) -> Reason {
         if self.count.domain(slot, index) == NOWHERE {
-            Reason::TopologySpreadLabelMissing
+            Reason::TOPOLOGY_SPREAD_LABEL_MISSING
         } else {
-            Reason::TopologySpread
+            Reason::TOPOLOGY_SPREAD
         }
     }
 }

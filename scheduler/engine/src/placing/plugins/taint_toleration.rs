@@ -10,7 +10,7 @@ pub(in crate::placing) fn rejects(
     _: &Rules,
 ) -> Vec<Reason> {
     let untolerated = model::first_untolerated(&node.node.taints, &filter.tolerations);
-    untolerated.map(|_| Reason::UntoleratedTaint).into_iter().collect()
+    untolerated.map(|_| Reason::UNTOLERATED_TAINT).into_iter().collect()
 }
 
 /// Taints that prefer the Pod elsewhere and that it does not tolerate.

@@ -10,7 +10,7 @@ impl Story {
     pub fn change_budget(&mut self) {
         let name = ["b1", "b2"][self.below(2)];
         let key = ObjectKey::new(NAMESPACES[self.below(2)], name);
-        let before = self.cluster.budgets.get(&key).cloned();
+        let before = self.cluster.objects.budgets.get(&key).cloned();
         let app = labels(&[("app", format!("a{}", self.below(3)))]);
         let selector =
             if self.one_in(8) { LabelSelector::EVERYTHING } else { LabelSelector::of_labels(&app) };
@@ -22,11 +22,11 @@ impl Story {
         let disrupted_pods = disrupted.map(|name| Arc::from(name.as_str())).collect();
         let after = PodDisruptionBudget { key, selector, disruptions_allowed, disrupted_pods };
         if before.is_some() && self.one_in(5) {
-            self.cluster.budgets.remove(&after.key);
+            self.cluster.objects.budgets.remove(&after.key);
             self.placing.budget_changed(before.as_ref(), None);
             return;
         }
-        self.cluster.insert_budget(after.clone());
+        self.cluster.objects.budgets.insert(after.key.clone(), after.clone());
         self.placing.budget_changed(before.as_ref(), Some(&after));
     }
 }

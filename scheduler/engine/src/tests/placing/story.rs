@@ -329,26 +329,25 @@ impl Story {
         if self.one_in(2) {
             let namespace = NAMESPACES[self.below(2)].into();
             let team = labels(&[("team", ["a", "b"][self.below(2)].to_owned())]);
-            self.cluster.namespaces.insert(namespace, team);
+            self.cluster.objects.namespaces.insert(namespace, team);
             self.placing.note(ClusterChange::Namespaces, &self.cluster);
             return;
         }
         let app = labels(&[("app", format!("a{}", self.below(3)))]);
         let namespace = NAMESPACES[self.below(2)];
         if self.one_in(4) {
-            let before = self.cluster.services.remove(&ObjectKey::new(namespace, "s"));
-            let before = before.as_ref().map(LabelSelector::of_labels);
+            let before = self.cluster.objects.services.remove(&ObjectKey::new(namespace, "s"));
             let change = ClusterChange::Selectors { before: before.as_ref(), after: None };
             self.placing.note(change, &self.cluster);
             return;
         }
         let after = LabelSelector::of_labels(&app);
-        let before = if self.one_in(2) {
-            let before = self.cluster.services.insert(ObjectKey::new(namespace, "s"), app);
-            before.as_ref().map(LabelSelector::of_labels)
+        let is_service = self.one_in(2);
+        let objects = &mut self.cluster.objects;
+        let before = if is_service {
+            objects.services.insert(ObjectKey::new(namespace, "s"), after.clone())
         } else {
-            let owner = Owner { kind: OwnerKind::ReplicaSet, name: "web".into() };
-            self.cluster.owners.insert((namespace.into(), owner), after.clone())
+            objects.replica_sets.insert(ObjectKey::new(namespace, "web"), after.clone())
         };
         let change = ClusterChange::Selectors { before: before.as_ref(), after: Some(&after) };
         self.placing.note(change, &self.cluster);

@@ -12,6 +12,10 @@ pub fn rules(case: &Value) -> Rules {
     for plugin in items(&profile["pluginConfig"]) {
         apply(&mut rules, text(&plugin["name"]), &plugin["args"]);
     }
+    for plugin in items(&profile["plugins"]["multiPoint"]["disabled"]) {
+        let plugin = Plugin::by_name(text(&plugin["name"])).expect("a plugin");
+        rules.switched_off.filters.insert(plugin);
+    }
     for plugin in items(&profile["plugins"]["score"]["enabled"]) {
         let weight = int(&plugin["weight"]).try_into().expect("a small number");
         let plugin = Plugin::by_name(text(&plugin["name"])).expect("a plugin that scores");
@@ -40,6 +44,8 @@ fn apply(rules: &mut Rules, plugin: &str, args: &Value) {
             rules.ignore_preferred_terms_of_existing_pods =
                 args["ignorePreferredTermsOfExistingPods"] == true;
         }
+        // Only how long it waits, which is not at all.
+        "VolumeBinding" => {}
         "NodeAffinity" => rules.added_affinity = node_affinity(&args["addedAffinity"]),
         other => unreachable!("no case configures {other}"),
     }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::effect;
 use super::fields::{items, labels, resource_list, small_int, text};
 use super::terms::{node_affinity, pod_affinity, spread_constraint};
+use super::volumes::pod_volumes;
 
 pub fn pod(pod: &Value) -> ClusterPod {
     let (metadata, spec, status) = (&pod["metadata"], &pod["spec"], &pod["status"]);
@@ -35,6 +36,7 @@ pub fn pod(pod: &Value) -> ClusterPod {
     let images = all_containers(spec).map(|container| &container["image"]);
     let volumes = items(&spec["volumes"]).iter().map(|volume| &volume["image"]["reference"]);
     translated.images = images.chain(volumes).map(|name| listed_image_name(text(name))).collect();
+    translated.volumes = pod_volumes(pod).into();
     let containers = all_containers(spec).count();
     translated.containers = containers.try_into().expect("a few containers");
     translated.required_features = FeatureUse {

@@ -14,7 +14,7 @@ use super::fields::{items, labels, small_int, text, texts};
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
-fn requirements(expressions: &Value) -> Vec<RawRequirement> {
+pub fn requirements(expressions: &Value) -> Vec<RawRequirement> {
     let requirement = |expression: &Value| RawRequirement {
         key: text(&expression["key"]).into(),
         operator: text(&expression["operator"]).into(),

@@ -1,5 +1,4 @@
-//! Where the light of a Corridor or the memory of a MemoryBundle reaches. Ours alone:
-//! kube-scheduler has no such rule.
+//! Rejects Nodes that the node selector of a referenced Corridor or MemoryBundle does not match.
 
 use crate::reason::Reason;
 use crate::trial::Trial;

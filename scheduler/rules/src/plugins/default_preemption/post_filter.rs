@@ -16,6 +16,7 @@ use model::{
 use crate::cluster::Cluster;
 use crate::cycle::{CycleState, PodContext};
 use crate::decide::{Decision, decide};
+use crate::failure::Failure;
 use crate::reason::Reason;
 use crate::rejection::{Rejection, counts, nodes_available};
 use crate::rules::Rules;
@@ -26,7 +27,7 @@ pub enum Preemption {
     /// The Pod fits without it, cannot be understood, or there are no Nodes.
     NotTried,
     /// The Pod was rejected as a whole, before kube-scheduler had looked at its ResourceClaims.
-    /// It then stumbles over the missing result and does not get to preemption.
+    /// It then fails on the missing result and does not try preemption.
     ClaimsNotFound,
     NotEligible(Ineligible),
     /// No Node can be made to fit; why, for each.
@@ -43,9 +44,7 @@ impl Preemption {
     pub fn candidates(&self) -> Option<&BTreeMap<NodeName, Candidate>> {
         match self {
             Self::Possible { candidates, .. } => Some(candidates),
-            Self::NotTried | Self::ClaimsNotFound | Self::NotEligible(_) | Self::NotHelpful(_) => {
-                None
-            }
+            _ => None,
         }
     }
 
@@ -55,10 +54,14 @@ impl Preemption {
             Self::NotTried | Self::Possible { .. } => return None,
             Self::ClaimsNotFound => return Some(CLAIMS_NOT_FOUND.to_owned()),
             Self::NotEligible(why) => why.to_string(),
-            Self::NotHelpful(nodes) => nodes_available(
-                nodes.len(),
-                &counts(nodes.values().flat_map(PreemptionRefusal::texts)),
-            ),
+            Self::NotHelpful(nodes) => {
+                let reasons = nodes.values().flat_map(PreemptionRefusal::reasons);
+                if let Some(failure) = Failure::among(reasons) {
+                    return Some(format!("preemption: {failure}"));
+                }
+                let texts = nodes.values().flat_map(PreemptionRefusal::texts);
+                nodes_available(nodes.len(), &counts(texts))
+            }
         };
         Some(format!("{PREEMPTION}{outcome}"))
     }
@@ -100,6 +103,13 @@ pub enum PreemptionRefusal {
 }
 
 impl PreemptionRefusal {
+    fn reasons(&self) -> &[Reason] {
+        match self {
+            Self::NotHelpful | Self::NoVictims => &[],
+            Self::StillRejected(reasons) => reasons,
+        }
+    }
+
     pub fn texts(&self) -> Vec<String> {
         match self {
             Self::NotHelpful => vec!["Preemption is not helpful for scheduling".to_owned()],
@@ -233,7 +243,7 @@ fn ineligible(cluster: &Cluster, pod: &ClusterPod, rejection: &Rejection) -> Opt
 pub(crate) fn candidate(trial: Trial<'_>) -> Result<Candidate, PreemptionRefusal> {
     let (cluster, priority) = (trial.cluster, trial.pod.priority);
     let on_node = cluster.pods_on(&trial.node.node.name);
-    victims_by(trial, on_node.filter(|other| other.priority < priority), &cluster.budgets)
+    victims_by(trial, on_node.filter(|other| other.priority < priority), &cluster.objects.budgets)
         .map(Candidate::from)
 }
 

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use model::{AffinityTerms, ClusterNode, ClusterPod, PodAffinityTerm};
 
-use super::terms::{own_term_means, placed_term_means};
+use super::terms::{existing_term_matches, own_term_matches};
 use crate::cluster::Cluster;
 use crate::cycle::{CycleState, PodContext, PreFilterStatus};
 use crate::plugins::Plugin;
 use crate::reason::{Reason, unless};
 use crate::trial::Trial;
 
-/// Counts the Pods that matter at each place.
+/// Counts the Pods that matter at each domain.
 pub(super) fn pre_filter(
     PodContext { cluster, pod, .. }: PodContext<'_>,
     state: &mut CycleState,
@@ -40,25 +40,25 @@ pub(super) fn filter(trial: &Trial<'_>) -> Vec<Reason> {
         counts.to_mut().count(trial.cluster, trial.pod, (other, trial.node), sign);
     }
     if !counts.affinity_holds(trial) {
-        return vec![Reason::PodAffinity];
+        return vec![Reason::POD_AFFINITY];
     }
     if !counts.anti_affinity_holds(trial) {
-        return vec![Reason::PodAntiAffinity];
+        return vec![Reason::POD_ANTI_AFFINITY];
     }
-    unless(counts.placed_anti_affinity_holds(trial), Reason::ExistingPodsAntiAffinity)
+    unless(counts.placed_anti_affinity_holds(trial), Reason::EXISTING_PODS_ANTI_AFFINITY)
 }
 
-/// How many Pods matter at each place, a place being a label of Nodes and its value.
-type Places = BTreeMap<(Arc<str>, Arc<str>), i64>;
+/// How many Pods matter at each domain, a domain being a label of Nodes and its value.
+type Domains = BTreeMap<(Arc<str>, Arc<str>), i64>;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     /// Pods that all affinity terms of the Pod mean together.
-    affinity: Places,
+    affinity: Domains,
     /// Pods that an anti-affinity term of the Pod means, once for each such term.
-    anti: Places,
+    anti: Domains,
     /// Anti-affinity terms of other Pods that mean the Pod.
-    placed_anti: Places,
+    placed_anti: Domains,
 }
 
 impl Counts {
@@ -85,7 +85,7 @@ impl Counts {
         sign: i64,
     ) {
         let own = &pod.pod_affinity;
-        if means_all(cluster, &own.required, other) {
+        if all_terms_match(cluster, &own.required, other) {
             for term in &own.required {
                 add(&mut self.affinity, term, node, sign);
             }
@@ -93,32 +93,31 @@ impl Counts {
         for term in own
             .anti_required
             .iter()
-            .filter(|term| own_term_means(cluster, term, other.namespace(), &other.labels))
+            .filter(|term| own_term_matches(cluster, term, other.namespace(), &other.labels))
         {
             add(&mut self.anti, term, node, sign);
         }
         let theirs = other.pod_affinity.anti_required.usable();
-        for term in theirs.iter().filter(|term| placed_term_means(cluster, term, pod)) {
+        for term in theirs.iter().filter(|term| existing_term_matches(cluster, term, pod)) {
             add(&mut self.placed_anti, term, node, sign);
         }
     }
 
-    /// The Node carries every key, and a Pod that all terms mean is in the same place for each.
-    /// The first of a group that wants to be together is let in anywhere: when no Pod in any
-    /// place is meant, and the Pod means itself.
+    /// The Node carries every key, and a Pod that all terms match is in the same domain for each. The first Pod of a group
+    /// is let in anywhere: when no Pod matches, and the Pod matches its own terms.
     fn affinity_holds(&self, trial: &Trial<'_>) -> bool {
         let terms = &trial.pod.pod_affinity.required;
-        let places: Option<Vec<_>> = terms.iter().map(|term| place(term, trial.node)).collect();
-        let Some(places) = places else { return false };
-        places.iter().all(|place| self.affinity.get(place).is_some_and(|count| *count > 0))
-            || self.affinity.is_empty() && means_all(trial.cluster, terms, trial.pod)
+        let domains: Option<Vec<_>> = terms.iter().map(|term| domain(term, trial.node)).collect();
+        let Some(domains) = domains else { return false };
+        domains.iter().all(|domain| self.affinity.get(domain).is_some_and(|count| *count > 0))
+            || self.affinity.is_empty() && all_terms_match(trial.cluster, terms, trial.pod)
     }
 
-    /// A Node without the key is in no place, so no Pod is near.
+    /// A Node without the key is in no domain, so no Pod is near.
     fn anti_affinity_holds(&self, trial: &Trial<'_>) -> bool {
         let terms = trial.pod.pod_affinity.anti_required.iter();
-        let mut places = terms.filter_map(|term| place(term, trial.node));
-        !places.any(|place| self.anti.get(&place).is_some_and(|count| *count > 0))
+        let mut domains = terms.filter_map(|term| domain(term, trial.node));
+        !domains.any(|domain| self.anti.get(&domain).is_some_and(|count| *count > 0))
     }
 
     fn placed_anti_affinity_holds(&self, trial: &Trial<'_>) -> bool {
@@ -128,22 +127,24 @@ impl Counts {
     }
 }
 
-fn means_all(cluster: &Cluster, terms: &[PodAffinityTerm], other: &ClusterPod) -> bool {
+fn all_terms_match(cluster: &Cluster, terms: &[PodAffinityTerm], other: &ClusterPod) -> bool {
     !terms.is_empty()
-        && terms.iter().all(|term| own_term_means(cluster, term, other.namespace(), &other.labels))
+        && terms
+            .iter()
+            .all(|term| own_term_matches(cluster, term, other.namespace(), &other.labels))
 }
 
-fn place(term: &PodAffinityTerm, node: &ClusterNode) -> Option<(Arc<str>, Arc<str>)> {
+fn domain(term: &PodAffinityTerm, node: &ClusterNode) -> Option<(Arc<str>, Arc<str>)> {
     let value = node.node.labels.get(&term.topology_key)?;
     Some((term.topology_key.clone(), value.clone()))
 }
 
-/// A place where nothing is left is forgotten: "no place at all" has a meaning above.
-fn add(places: &mut Places, term: &PodAffinityTerm, node: &ClusterNode, sign: i64) {
-    let Some(place) = place(term, node) else { return };
-    let count = places.entry(place.clone()).or_default();
+/// A domain where nothing is left is forgotten: "no domain at all" has a meaning above.
+fn add(domains: &mut Domains, term: &PodAffinityTerm, node: &ClusterNode, sign: i64) {
+    let Some(domain) = domain(term, node) else { return };
+    let count = domains.entry(domain.clone()).or_default();
     *count += sign;
     if *count == 0 {
-        places.remove(&place);
+        domains.remove(&domain);
     }
 }

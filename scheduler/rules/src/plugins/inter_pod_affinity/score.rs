@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::{AffinityTerms, ClusterNode, ClusterPod, PodAffinityTerm};
 
-use super::terms::{own_term_means, placed_term_means};
+use super::terms::{existing_term_matches, own_term_matches};
 use crate::score::{PluginResult, SCORE_MAX, ScoreContext, Scores};
 
 pub(super) fn score(context: &ScoreContext<'_>) -> PluginResult {
@@ -14,47 +14,52 @@ pub(super) fn score(context: &ScoreContext<'_>) -> PluginResult {
     if context.rules.ignore_preferred_terms_of_existing_pods && !has_preferences {
         return PluginResult::Skipped;
     }
-    let mut places = Places::new();
+    let mut domains = Domains::new();
     for (other, node) in context.cluster.placed() {
-        count(context, other, node, &mut places);
+        count(context, other, node, &mut domains);
     }
-    if places.is_empty() {
+    if domains.is_empty() {
         return PluginResult::Skipped;
     }
     let here = |node: &&ClusterNode| {
         let labels = node.node.labels.iter();
         let weights =
-            labels.filter_map(|(key, value)| places.get(&(key.clone(), value.clone())).copied());
+            labels.filter_map(|(key, value)| domains.get(&(key.clone(), value.clone())).copied());
         weights.fold(0, i64::saturating_add)
     };
     PluginResult::Scored(normalise(context.feasible.iter().map(here).collect()))
 }
 
-/// What it weighs to be in a place, a place being a label of Nodes and its value.
-type Places = BTreeMap<(Arc<str>, Arc<str>), i64>;
+/// What it weighs to be in a domain, a domain being a label of Nodes and its value.
+type Domains = BTreeMap<(Arc<str>, Arc<str>), i64>;
 
-fn count(context: &ScoreContext<'_>, other: &ClusterPod, node: &ClusterNode, places: &mut Places) {
+fn count(
+    context: &ScoreContext<'_>,
+    other: &ClusterPod,
+    node: &ClusterNode,
+    domains: &mut Domains,
+) {
     let ScoreContext { rules, cluster, pod, .. } = context;
     let (own, theirs) = (&pod.pod_affinity, &other.pod_affinity);
     let mut add = |term: &PodAffinityTerm, weight: i64| {
         if let Some(value) = node.node.labels.get(&term.topology_key) {
-            let place = places.entry((term.topology_key.clone(), value.clone())).or_default();
-            *place = place.saturating_add(weight);
+            let domain = domains.entry((term.topology_key.clone(), value.clone())).or_default();
+            *domain = domain.saturating_add(weight);
         }
     };
     for (weighted, sign) in signed(&own.preferred, &own.anti_preferred) {
-        if own_term_means(cluster, &weighted.term, other.namespace(), &other.labels) {
+        if own_term_matches(cluster, &weighted.term, other.namespace(), &other.labels) {
             add(&weighted.term, sign * i64::from(weighted.weight));
         }
     }
     for (weighted, sign) in signed(theirs.preferred.usable(), theirs.anti_preferred.usable()) {
-        if placed_term_means(cluster, &weighted.term, pod) {
+        if existing_term_matches(cluster, &weighted.term, pod) {
             add(&weighted.term, sign * i64::from(weighted.weight));
         }
     }
     if rules.hard_pod_affinity_weight > 0 {
         let required = theirs.required.usable().iter();
-        for term in required.filter(|term| placed_term_means(cluster, term, pod)) {
+        for term in required.filter(|term| existing_term_matches(cluster, term, pod)) {
             add(term, i64::from(rules.hard_pod_affinity_weight));
         }
     }

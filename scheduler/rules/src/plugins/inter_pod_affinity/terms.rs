@@ -11,14 +11,14 @@ use crate::cluster::Cluster;
 /// kube-scheduler turns the namespace selector into the names of the namespaces it matches, but
 /// then forgets to drop the selector, and asks it again with no labels at all. So a selector that
 /// matches no labels (only `NotIn` and `DoesNotExist`, or `{}`) means every namespace.
-pub fn own_term_means(
+pub fn own_term_matches(
     cluster: &Cluster,
     term: &PodAffinityTerm,
     namespace: &Arc<str>,
     labels: &Labels,
 ) -> bool {
     let namespace_matches = || {
-        let labels = cluster.namespaces.get(namespace);
+        let labels = cluster.objects.namespaces.get(namespace);
         labels.is_some_and(|labels| term.namespace_selector.matches(labels))
     };
     let in_reach = term.namespaces.contains(namespace)
@@ -29,9 +29,13 @@ pub fn own_term_means(
 
 /// A term of a Pod that is already placed, held against the Pod that is being placed. Its
 /// namespace is judged by the labels it has now; one that is not known has none.
-pub fn placed_term_means(cluster: &Cluster, term: &PodAffinityTerm, incoming: &ClusterPod) -> bool {
+pub fn existing_term_matches(
+    cluster: &Cluster,
+    term: &PodAffinityTerm,
+    incoming: &ClusterPod,
+) -> bool {
     let none = Labels::new();
-    let labels = cluster.namespaces.get(incoming.namespace()).unwrap_or(&none);
+    let labels = cluster.objects.namespaces.get(incoming.namespace()).unwrap_or(&none);
     let in_reach =
         term.namespaces.contains(incoming.namespace()) || term.namespace_selector.matches(labels);
     in_reach && term.selector.matches(&incoming.labels)

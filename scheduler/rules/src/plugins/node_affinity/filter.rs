@@ -7,7 +7,7 @@ pub(super) fn filter(trial: &Trial<'_>) -> Vec<Reason> {
     let node = &trial.node.node;
     let added = trial.rules.added_affinity.required.as_ref();
     if added.is_some_and(|selector| !selector.matches(&node.name, &node.labels)) {
-        return vec![Reason::EnforcedNodeAffinity];
+        return vec![Reason::ENFORCED_NODE_AFFINITY];
     }
-    unless(trial.pod.accepts(node), Reason::NodeAffinity)
+    unless(trial.pod.accepts(node), Reason::NODE_AFFINITY)
 }

@@ -13,7 +13,7 @@ pub(super) fn pre_filter(
     state.named = required.and_then(NodeSelector::named_nodes);
     match &state.named {
         Some(named) if named.is_empty() => {
-            Err(PreFilterStatus::Rejected(Reason::NodeNamesConflict))
+            Err(PreFilterStatus::Rejected(Reason::NODE_NAMES_CONFLICT))
         }
         _ => Ok(()),
     }

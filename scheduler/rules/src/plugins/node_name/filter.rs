@@ -5,5 +5,5 @@ use crate::trial::Trial;
 
 pub(super) fn filter(trial: &Trial<'_>) -> Vec<Reason> {
     let requested = trial.pod.node.as_ref();
-    unless(requested.is_none_or(|name| *name == trial.node.node.name), Reason::NodeName)
+    unless(requested.is_none_or(|name| *name == trial.node.node.name), Reason::NODE_NAME)
 }

@@ -16,7 +16,7 @@ pub(super) fn filter(trial: &Trial<'_>) -> Vec<Reason> {
     let asked = &trial.pod.requests.asked;
     let mut reasons = Vec::new();
     if used.pods.saturating_add(1) > node.pods_max {
-        reasons.push(Reason::TooManyPods);
+        reasons.push(Reason::TOO_MANY_PODS);
     }
     let always = ["cpu", "memory", "ephemeral-storage"].map(Arc::from);
     let scalar = asked.scalar.keys().filter(|name| !is_ignored(trial.rules, name));

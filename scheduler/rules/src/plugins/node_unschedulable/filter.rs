@@ -12,5 +12,5 @@ pub(super) fn filter(trial: &Trial<'_>) -> Vec<Reason> {
         effect: Effect::NoSchedule,
     };
     let tolerated = trial.pod.tolerations.iter().any(|toleration| toleration.tolerates(&cordon));
-    unless(!trial.node.node.unschedulable || tolerated, Reason::NodeUnschedulable)
+    unless(!trial.node.node.unschedulable || tolerated, Reason::NODE_UNSCHEDULABLE)
 }

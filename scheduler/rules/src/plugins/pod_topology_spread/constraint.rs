@@ -59,7 +59,7 @@ fn settle(
 }
 
 impl Constraint {
-    /// The place that the Node belongs to.
+    /// The domain that the Node belongs to.
     pub fn domain_of<'a>(&self, node: &'a ClusterNode) -> Option<&'a Arc<str>> {
         node.node.labels.get(&self.topology_key)
     }

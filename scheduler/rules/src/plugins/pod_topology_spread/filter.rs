@@ -10,10 +10,11 @@ use model::{ClusterNode, ClusterPod};
 use super::constraint::{Constraint, constraints, has_every_key};
 use crate::cluster::Cluster;
 use crate::cycle::{CycleState, PodContext, PreFilterStatus};
+use crate::failure::FailureCause;
 use crate::reason::Reason;
 use crate::trial::Trial;
 
-/// Matching Pods by place. A place that counts but is empty is there with 0.
+/// Matching Pods by domain. A domain that counts but is empty is there with 0.
 type Domains = BTreeMap<Arc<str>, i64>;
 
 /// The constraints of a Pod, each with what it counts over the cluster.
@@ -26,7 +27,7 @@ pub(crate) struct Spread {
 #[derive(Clone, Debug)]
 struct Counted {
     domains: Domains,
-    /// Of any place, while nothing is changed in thought.
+    /// Of any domain, while no Pod is hypothetically added or removed.
     fewest: i64,
 }
 
@@ -41,7 +42,8 @@ pub(super) fn pre_filter(
     PodContext { rules, cluster, pod }: PodContext<'_>,
     state: &mut CycleState,
 ) -> Result<(), PreFilterStatus> {
-    let all = constraints(rules, cluster, pod, DoNotSchedule).map_err(PreFilterStatus::Failed)?;
+    let all = constraints(rules, cluster, pod, DoNotSchedule)
+        .map_err(|why| PreFilterStatus::Failed(FailureCause::Selector(why)))?;
     let count = |constraint| Counted::new(domains(cluster, pod, constraint, &all));
     state.spread = Spread { counted: all.iter().map(count).collect(), all };
     Ok(())
@@ -51,7 +53,7 @@ pub(super) fn filter(trial: &Trial<'_>) -> Vec<Reason> {
     let Spread { all, counted } = &trial.state.spread;
     for (constraint, counted) in all.iter().zip(counted) {
         let Some(here) = constraint.domain_of(trial.node) else {
-            return vec![Reason::TopologySpreadLabelMissing];
+            return vec![Reason::TOPOLOGY_SPREAD_LABEL_MISSING];
         };
         let mut counted = Cow::Borrowed(counted);
         if !trial.changes.is_empty() && counts(trial.pod, trial.node, constraint, all) {
@@ -59,13 +61,13 @@ pub(super) fn filter(trial: &Trial<'_>) -> Vec<Reason> {
             *domains.entry(here.clone()).or_default() += changed_by(trial, constraint);
             counted = Cow::Owned(Counted::new(domains));
         }
-        let places = i64::try_from(counted.domains.len()).unwrap_or(i64::MAX);
-        let fewest = if places < constraint.min_domains { 0 } else { counted.fewest };
+        let domains = i64::try_from(counted.domains.len()).unwrap_or(i64::MAX);
+        let fewest = if domains < constraint.min_domains { 0 } else { counted.fewest };
         let myself = i64::from(constraint.selector.matches(&trial.pod.labels));
         let matching = counted.domains.get(here).copied().unwrap_or(0);
         let skew = matching.saturating_add(myself).saturating_sub(fewest);
         if skew > constraint.max_skew {
-            return vec![Reason::TopologySpread];
+            return vec![Reason::TOPOLOGY_SPREAD];
         }
     }
     Vec::new()
@@ -97,7 +99,7 @@ fn domains(
     domains
 }
 
-/// kube-scheduler keeps this count by its own rule: Pods that come and go in thought count also
+/// kube-scheduler keeps this count by its own rule: Pods that are hypothetically added and removed count also
 /// when they are terminating, and when the selector is `{}`.
 fn changed_by(trial: &Trial<'_>, constraint: &Constraint) -> i64 {
     let changes = trial.changes.iter().map(|change| change.signed());

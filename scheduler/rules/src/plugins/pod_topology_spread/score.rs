@@ -23,25 +23,25 @@ pub(super) fn score(context: &ScoreContext<'_>) -> PluginResult {
     let counts = |node: &ClusterNode| !needs_every_key || has_every_key(node, &constraints);
     let competing: Vec<&ClusterNode> =
         feasible.iter().copied().filter(|node| counts(node)).collect();
-    let places: Vec<Places> = constraints
+    let domains: Vec<DomainCounts> = constraints
         .iter()
-        .map(|constraint| Places::count(context, constraint, &competing, counts))
+        .map(|constraint| DomainCounts::count(context, constraint, &competing, counts))
         .collect();
     let raw: Vec<Option<i64>> = feasible
         .iter()
-        .map(|node| counts(node).then(|| node_score(context, &constraints, &places, node)))
+        .map(|node| counts(node).then(|| node_score(context, &constraints, &domains, node)))
         .collect();
     PluginResult::Scored(normalise(&raw))
 }
 
-/// Matching Pods in each place that a competing Node is in. Places of Nodes that do not compete
-/// are left out. A Node without the key counts as the place "".
-struct Places {
+/// Matching Pods in each domain that a competing Node is in. Domains of Nodes that do not compete
+/// are left out. A Node without the key counts as the domain "".
+struct DomainCounts {
     matching: BTreeMap<Arc<str>, i64>,
     weight: f64,
 }
 
-impl Places {
+impl DomainCounts {
     fn count(
         context: &ScoreContext<'_>,
         constraint: &Constraint,
@@ -49,7 +49,7 @@ impl Places {
         counts: impl Fn(&ClusterNode) -> bool,
     ) -> Self {
         if constraint.topology_key.as_ref() == HOSTNAME {
-            // Each Node is a place of its own and is counted when it is scored.
+            // Each Node is a domain of its own and is counted when it is scored.
             return Self { matching: BTreeMap::new(), weight: weight(competing.len()) };
         }
         let domain = |node| constraint.domain_of(node).cloned().unwrap_or_else(|| "".into());
@@ -65,10 +65,10 @@ impl Places {
     }
 }
 
-/// So that places of which there are few are not outweighed by those of which there are many.
+/// So that domains of which there are few are not outweighed by those of which there are many.
 #[expect(clippy::cast_precision_loss, reason = "kube-scheduler takes this logarithm too")]
-fn weight(places: usize) -> f64 {
-    (places as f64 + 2.0).ln()
+fn weight(domains: usize) -> f64 {
+    (domains as f64 + 2.0).ln()
 }
 
 /// Lower is better: the Pods already near, weighed, with the skew that does not matter.
@@ -80,18 +80,18 @@ fn weight(places: usize) -> f64 {
 fn node_score(
     context: &ScoreContext<'_>,
     constraints: &[Constraint],
-    places: &[Places],
+    domains: &[DomainCounts],
     node: &ClusterNode,
 ) -> i64 {
     let mut score = 0.0;
-    for (constraint, places) in constraints.iter().zip(places) {
+    for (constraint, domains) in constraints.iter().zip(domains) {
         let Some(domain) = constraint.domain_of(node) else { continue };
         let matching = if constraint.topology_key.as_ref() == HOSTNAME {
             constraint.matching_pods(context.cluster, context.pod, node)
         } else {
-            places.matching.get(domain).copied().unwrap_or(0)
+            domains.matching.get(domain).copied().unwrap_or(0)
         };
-        score += matching as f64 * places.weight + (constraint.max_skew - 1) as f64;
+        score += matching as f64 * domains.weight + (constraint.max_skew - 1) as f64;
     }
     score.round() as i64
 }

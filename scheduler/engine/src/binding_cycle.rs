@@ -1,0 +1,233 @@
+//! The binding cycle of a placed Pod, in kube-scheduler's steps: PreBind, then Bind.
+//!
+//! ```text
+//!   place ──▶ Writing ──▶ Awaiting ──▶ Ready ──▶ Sent ──▶ Bound
+//!                │            │          │         │
+//!                └────────────┴──────────┴─────────┴──▶ given up: everything is free again
+//! ```
+//!
+//! A Pod whose claims are bound is sent at once. What the Pod needs (Node, bandwidth, volumes) is reserved as one from
+//! its placement on, and given back as one. A Pod that waits for others holds no bind slot.
+
+use model::{Assignment, Grant, ObjectKey, PodUid};
+use rules::{ClusterObjectChange, Plugin};
+
+use crate::decision::{Action, Bind, Prepare};
+use crate::engine::Engine;
+use crate::event::{BindRefusal, BindRefusalCause};
+use crate::queue::backoff_after;
+use crate::record::{BindingStep, Record, Stage};
+use crate::rejection::{BindingRejection, Rejection};
+use crate::volumes::VolumeProgress;
+
+impl Engine {
+    /// Begins the binding cycle of a Pod that has just been placed. Returns what is to be done now.
+    pub(crate) fn begin_binding_cycle(&mut self, bind: Bind) -> Option<Action> {
+        let uid = bind.uid.clone();
+        let Some(volumes) = self.observed.pods.get(&uid).and_then(Record::volumes) else {
+            self.move_to(&uid, Stage::Binding(BindingStep::SENT));
+            return Some(Action::Bind(bind));
+        };
+        let writes = self.volume_writes(volumes, &bind.node);
+        if writes.is_empty() {
+            self.await_volumes(&uid);
+            return None;
+        }
+        self.move_to(&uid, Stage::Binding(BindingStep::Writing));
+        let Bind { pod, node, .. } = bind;
+        Some(Action::Prepare(Prepare { pod, uid, node, writes }))
+    }
+
+    /// Everything was written: what others do about it is awaited.
+    pub(crate) fn prepare_done(&mut self, uid: &PodUid) {
+        match self.stage_of(uid) {
+            Some(Stage::Binding(BindingStep::Writing)) => self.await_volumes(uid),
+            Some(Stage::Binding(BindingStep::Abandoned)) => self.abandon(uid),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn prepare_refused(&mut self, uid: &PodUid, refusal: BindRefusal) {
+        if let Some(Stage::Binding(BindingStep::Writing | BindingStep::Abandoned)) =
+            self.stage_of(uid)
+        {
+            self.give_up_binding(uid, Some(Plugin::VolumeBinding), refusal);
+        }
+    }
+
+    fn await_volumes(&mut self, uid: &PodUid) {
+        let Some(record) = self.observed.pods.get(uid) else { return };
+        let timeout = self.rules_of(&record.pod.spec.profile).volume_bind_timeout;
+        let until = self.now + timeout;
+        self.move_to(uid, Stage::Binding(BindingStep::Awaiting { until }));
+        self.check_volumes(uid);
+    }
+
+    /// Looks at what has become of the claims of a Pod that waits for them.
+    fn check_volumes(&mut self, uid: &PodUid) {
+        let Some(record) = self.observed.pods.get(uid) else { return };
+        if !matches!(record.stage, Stage::Binding(BindingStep::Awaiting { .. })) {
+            return;
+        }
+        let Some(reservation) = &record.reservation else { return };
+        let Some(volumes) = &reservation.volumes else { return };
+        match self.volume_progress(volumes, &reservation.node) {
+            VolumeProgress::Waiting => {}
+            VolumeProgress::Bound => self.move_to(uid, Stage::Binding(BindingStep::Ready)),
+            VolumeProgress::Failed(why) => self.pre_bind_failed(uid, &why),
+        }
+    }
+
+    /// kube-scheduler's words.
+    fn pre_bind_failed(&mut self, uid: &PodUid, why: &str) {
+        let message = format!("binding volumes: {why}");
+        let refusal = BindRefusal { cause: BindRefusalCause::ApiServer, message };
+        self.give_up_binding(uid, Some(Plugin::VolumeBinding), refusal);
+    }
+
+    /// A claim or a volume has changed: the Pods that wait for it are looked at.
+    pub(crate) fn check_awaiting(&mut self, change: &ClusterObjectChange) {
+        for claim in awaited_claims(change) {
+            for pod in self.queues.awaited.of(&claim) {
+                self.check_volumes(&pod);
+            }
+        }
+    }
+
+    /// Claims that were not bound in time.
+    pub(crate) fn end_overdue_volumes(&mut self) {
+        while let Some(pod) = self.queues.awaited.overdue(self.now) {
+            self.pre_bind_failed(&pod, "context deadline exceeded");
+        }
+    }
+
+    /// The Binding of the most important Pod whose preparations are complete.
+    pub(crate) fn next_ready(&mut self) -> Option<Bind> {
+        while let Some(uid) = self.queues.ready.first_key_value().map(|(_, pod)| pod.clone()) {
+            match self.ready_bind(&uid) {
+                Ok(bind) => {
+                    self.move_to(&uid, Stage::Binding(BindingStep::SENT));
+                    return Some(bind);
+                }
+                Err(message) => {
+                    let cause = BindRefusalCause::ApiServer;
+                    self.give_up_binding(&uid, None, BindRefusal { cause, message });
+                }
+            }
+        }
+        None
+    }
+
+    /// The Binding by what was reserved, with the handles that the objects have now.
+    fn ready_bind(&self, uid: &PodUid) -> Result<Bind, String> {
+        let record = self.observed.pods.get(uid).ok_or("it is not known")?;
+        let reservation = record.reservation.as_ref().ok_or("nothing is reserved for it")?;
+        let mut objects = Vec::with_capacity(reservation.granted.len());
+        let mut grant = Grant::default();
+        for granted in &reservation.granted {
+            let object = self.observed.objects.ref_of(&granted.uid);
+            let object = object.and_then(|object| self.observed.objects.get(object));
+            let object = object.ok_or("an object that it refers to is gone")?;
+            *grant.part_mut(object.object.kind) = Some(granted.clone());
+            objects.push(object.clone());
+        }
+        Ok(Bind::new(&record.pod, reservation.node.clone(), grant, &objects))
+    }
+
+    /// The Pod has changed, or is being deleted, before its Binding was sent.
+    pub(crate) fn abandon_unsent(&mut self, uid: &PodUid) {
+        match self.stage_of(uid) {
+            // Known when the writes have ended.
+            Some(Stage::Binding(BindingStep::Writing)) => {
+                self.move_to(uid, Stage::Binding(BindingStep::Abandoned));
+            }
+            Some(Stage::Binding(BindingStep::Awaiting { .. } | BindingStep::Ready)) => {
+                self.abandon(uid);
+            }
+            _ => {}
+        }
+    }
+
+    fn abandon(&mut self, uid: &PodUid) {
+        let message = "the Pod has changed".to_owned();
+        let refusal = BindRefusal { cause: BindRefusalCause::Obsolete, message };
+        self.give_up_binding(uid, None, refusal);
+    }
+
+    /// A new term begins: what an earlier one has reserved for Bindings that were not sent may be taken by now.
+    pub(crate) fn abandon_all_unsent(&mut self) {
+        let is_unsent = |stage: &Stage| {
+            matches!(stage, Stage::Binding(BindingStep::Awaiting { .. } | BindingStep::Ready))
+        };
+        let unsent = self.observed.pods.sorted().into_iter();
+        let unsent = unsent.filter(|(_, record)| is_unsent(&record.stage));
+        let unsent: Vec<PodUid> = unsent.map(|(uid, _)| uid.clone()).collect();
+        for uid in unsent {
+            self.abandon(&uid);
+        }
+    }
+
+    /// The binding cycle ends without a Binding: what was reserved is free. `plugin`: whose PreBind failed, if it was not
+    /// the Binding itself.
+    pub(crate) fn give_up_binding(
+        &mut self,
+        uid: &PodUid,
+        plugin: Option<Plugin>,
+        refusal: BindRefusal,
+    ) {
+        if !matches!(self.stage_of(uid), Some(Stage::Binding(_))) {
+            return;
+        }
+        self.move_to(uid, Stage::Gated);
+        let Some(record) = self.observed.pods.get_mut(uid) else { return };
+        self.stats.attempts_error += 1;
+        record.failures = record.failures.saturating_add(1);
+        record.not_before = self.now + backoff_after(record.failures);
+        let place_again = record.pod.assignment == Assignment::Waiting;
+        record.order = record.order.with_priority(record.pod.spec.scheduling.priority);
+        let is_reported = match refusal.cause {
+            BindRefusalCause::ApiServer => true,
+            BindRefusalCause::Conflict => record.failures > 1,
+            BindRefusalCause::Obsolete => false,
+        };
+        if let Some(reservation) =
+            record.reservation.as_ref().filter(|_| place_again && is_reported)
+        {
+            let rejection = BindingRejection {
+                plugin,
+                node: reservation.node.clone(),
+                message: refusal.message.into(),
+            };
+            record.rejection = Some(Box::new(Rejection::Binding(rejection)));
+            self.outbox.reports.unschedulable(self.now, uid, &record.report);
+        }
+        if place_again {
+            self.move_to(uid, Stage::Backoff);
+        } else {
+            self.forget_in_queue(uid);
+        }
+        let released = self.release_reservation(uid);
+        // Its nomination is reserved again, as long as that lasts.
+        if !place_again || !self.reserve_nominated(uid) {
+            self.set_nomination(uid, None);
+        }
+        self.sync_pod_to_cluster(uid);
+        if let Some(released) = released {
+            self.wake_after_release(&released);
+        }
+    }
+}
+
+/// The claims for which a change of an object may matter.
+fn awaited_claims(change: &ClusterObjectChange) -> Vec<ObjectKey> {
+    match change {
+        ClusterObjectChange::PersistentVolumeClaim { before, after } => {
+            before.iter().chain(after).map(|claim| claim.key.clone()).take(1).collect()
+        }
+        ClusterObjectChange::PersistentVolume { before, after } => {
+            let of_claims = before.iter().chain(after).filter_map(|it| it.claim_ref.as_ref());
+            of_claims.map(|it| it.key.clone()).collect()
+        }
+        _ => Vec::new(),
+    }
+}

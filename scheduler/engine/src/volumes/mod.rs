@@ -1,0 +1,9 @@
+//! What plugins of volumes do beyond the rules: reserve what a Pod takes (Reserve), and prepare it before the Pod is
+//! bound (PreBind). Their PreFilter and Filter are rules like any other (`rules/src/plugins/volume_*`).
+
+mod awaiting;
+mod pre_bind;
+mod reserve;
+
+pub(crate) use awaiting::AwaitedClaims;
+pub(crate) use pre_bind::VolumeProgress;

@@ -1,0 +1,32 @@
+//! A Node that names no zone and no region takes any volume.
+
+use crate::reason::{Reason, unless};
+use crate::trial::Trial;
+
+const ZONE: &str = "topology.kubernetes.io/zone";
+const REGION: &str = "topology.kubernetes.io/region";
+const BETA_ZONE: &str = "failure-domain.beta.kubernetes.io/zone";
+const BETA_REGION: &str = "failure-domain.beta.kubernetes.io/region";
+
+pub(super) const KEYS: [&str; 4] = [BETA_ZONE, BETA_REGION, ZONE, REGION];
+
+pub(super) fn filter(trial: &Trial<'_>) -> Vec<Reason> {
+    let labels = &trial.node.node.labels;
+    if !KEYS.iter().any(|key| labels.contains_key(*key)) {
+        return Vec::new();
+    }
+    let holds = trial.state.volume_zones.iter().all(|(key, values)| {
+        let value = labels.get(*key).or_else(|| labels.get(present_key(key)));
+        value.is_some_and(|value| values.contains(value))
+    });
+    unless(holds, Reason::VOLUME_ZONE)
+}
+
+/// The key of today for a beta one; not the other way round.
+fn present_key(key: &str) -> &str {
+    match key {
+        BETA_ZONE => ZONE,
+        BETA_REGION => REGION,
+        key => key,
+    }
+}
