@@ -70,16 +70,18 @@ impl Engine {
     /// The class of Pod by what bears on where it goes, with what it refers to as it is now. None of a Pod with volumes:
     /// only the plain rules know these.
     pub(crate) fn class_key(&self, key: &ParkKey) -> Option<PodClassKey> {
-        if !key.volumes.is_empty() {
-            return None;
-        }
+        key.volumes.is_empty().then(|| self.class_key_without_volumes(key))
+    }
+
+    /// The same, of what is asked for besides volumes.
+    pub(crate) fn class_key_without_volumes(&self, key: &ParkKey) -> PodClassKey {
         let objects = key.objects.iter().filter_map(|object| self.observed.objects.get(object));
-        Some(PodClassKey {
+        PodClassKey {
             profile: key.profile.clone(),
             namespace: key.namespace.clone(),
             scheduling: key.scheduling.clone(),
             reach: objects.map(reach).collect(),
-        })
+        }
     }
 
     pub(crate) fn evaluate(&self, key: &ParkKey) -> Evaluation {

@@ -1,6 +1,8 @@
 //! Objects besides Nodes and Pods that plugins read. Which ones is a list beside the registry of plugins.
 
-use model::{LabelSelector, ObjectKey, PodDisruptionBudget};
+use model::{LabelSelector, PodDisruptionBudget};
+
+use crate::volume_change::VolumeChange;
 
 /// What a change of such an object means to Pods that are decided or wait.
 #[derive(Clone, Copy, Debug)]
@@ -11,23 +13,12 @@ pub enum ObjectEffect<'a> {
     Selectors { before: Option<&'a LabelSelector>, after: Option<&'a LabelSelector> },
     /// Preemption may cost something else. No Node becomes feasible by it.
     Budgets { before: Option<&'a PodDisruptionBudget>, after: Option<&'a PodDisruptionBudget> },
-    /// Any Node may take a Pod with volumes now that it rejected.
+    /// A Node may take a Pod with volumes now that it rejected.
     Volumes(VolumeChange<'a>),
     /// Nothing.
     Unchanged,
     /// Any Node may take a Pod now that it rejected. So it is for a kind whose entry says nothing else.
     Feasibility,
-}
-
-/// What has changed behind volumes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VolumeChange<'a> {
-    /// A claim: the Pods that use it may be rejected for another reason now.
-    Claim(&'a ObjectKey),
-    /// A StorageClass: the same of all Pods with volumes.
-    Class,
-    /// What can be bound, made, used or attached.
-    Supply,
 }
 
 /// Defines the store of these objects, and the types by which they come, go and change. A kind is one entry: what an

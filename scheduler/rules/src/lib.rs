@@ -27,6 +27,7 @@ mod rejection;
 mod rules;
 mod score;
 mod trial;
+mod volume_change;
 mod volume_problem;
 mod wake;
 
@@ -37,7 +38,7 @@ mod tests;
 
 pub use assumed_volumes::{AssumedVolumes, VolumeOwner};
 pub use cluster::{ByUid, Cluster, NodeUsage};
-pub use cluster_objects::{ObjectEffect, VolumeChange};
+pub use cluster_objects::ObjectEffect;
 pub use decide::{
     Decision, Placement, decide, decide_among, filter, filter_without, fits_somewhere,
 };
@@ -56,5 +57,6 @@ pub use rules::{
     DefaultSpread, ResourceWeight, Rules, ScoringStrategy, ShapePoint, SwitchedOff, cpu_and_memory,
 };
 pub use score::{NodeScore, PluginScore, ScoreError, score};
+pub use volume_change::{VolumeChange, VolumeInterest, VolumeScope, volumes_reject};
 pub use volume_problem::VolumeProblem;
 pub use wake::{Chances, Prospect, rejection_may_have_changed};

@@ -39,11 +39,17 @@ impl Chances {
         chances
     }
 
-    /// Looks at one Node again, which need not exist any more.
-    pub fn recheck(&mut self, rules: &Rules, cluster: &Cluster, pod: &ClusterPod, node: &NodeName) {
-        self.feasible.remove(node);
-        self.preemptible.remove(node);
-        self.look_at(rules, cluster, pod, cluster.nodes.get(node).into_iter());
+    /// Those on these Nodes, which need not exist any more.
+    pub fn on<'a>(
+        rules: &Rules,
+        cluster: &Cluster,
+        pod: &ClusterPod,
+        nodes: impl IntoIterator<Item = &'a NodeName>,
+    ) -> Self {
+        let mut chances = Self::default();
+        let nodes = nodes.into_iter().filter_map(|node| cluster.nodes.get(node));
+        chances.look_at(rules, cluster, pod, nodes);
+        chances
     }
 
     /// Whether the Node is among them.

@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use model::{
-    ClusterPod, NodeName, ObjectKey, ObjectRef, Pod, PodSpec, PodUid, PodVolume, SchedulingSpec,
-};
+use model::{ClusterPod, NodeName, ObjectRef, Pod, PodSpec, PodUid, PodVolume, SchedulingSpec};
 use rules::{Chances, Prospect};
 
 use super::Order;
@@ -90,12 +88,6 @@ impl ParkKey {
             .any(is_ephemeral)
             .then(|| (pod.key.name.clone(), pod.uid.clone()));
         Self { owner, ..Self::of(&pod.spec) }
-    }
-
-    /// Whether its Pods use this claim.
-    pub fn uses_claim(&self, claim: &ObjectKey) -> bool {
-        let mut names = self.volumes.iter().filter_map(PodVolume::claim);
-        self.namespace == claim.namespace && names.any(|name| *name == claim.name)
     }
 
     /// The same without the nomination.

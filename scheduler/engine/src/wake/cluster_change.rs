@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use model::{
     ClusterPod, LabelSelector, Labels, NodeName, ObjectKey, ObjectRef, PodAffinityTerm, PodUid,
 };
-use rules::{Chances, Prospect, VolumeChange};
+use rules::{Chances, Prospect, VolumeChange, VolumeInterest};
 
 use super::index::level;
 use crate::engine::Engine;
@@ -29,7 +29,7 @@ pub(crate) enum ClusterChange<'a> {
         before: Option<&'a LabelSelector>,
         after: Option<&'a LabelSelector>,
     },
-    /// An object behind volumes: any Node may take a Pod with volumes now that it rejected.
+    /// An object behind volumes: a Node may take a Pod with volumes now that it rejected.
     Volumes(VolumeChange<'a>),
     /// An object that a filter reads: any Node may take a Pod now that it rejected.
     Feasibility,
@@ -59,6 +59,10 @@ impl Engine {
             return;
         }
         self.split_classes();
+        if let ClusterChange::Volumes(change) = change {
+            self.wake_after_volume_change(change);
+            return;
+        }
         let nodes = nodes_of(change);
         let far = self.concerned_anywhere(change);
         let mut near = self.concerned_on(change, &nodes);
@@ -67,21 +71,9 @@ impl Engine {
             self.judge(class, &Scope::Everywhere);
             self.file(class);
         }
-        if let ClusterChange::Volumes(VolumeChange::Claim(_) | VolumeChange::Class) = change {
-            self.wake_all_of(&far);
-        }
         let scope = Scope::Nodes(nodes);
         for class in &near {
             self.judge(class, &scope);
-        }
-    }
-
-    /// Whether or not a Node takes them now, why not may be something else: that the claim is there, but not bound.
-    fn wake_all_of(&mut self, classes: &BTreeSet<ParkKey>) {
-        for class in classes {
-            for (_, _, pod) in self.queues.parked.of_class(class) {
-                self.wake(&pod);
-            }
         }
     }
 
@@ -93,13 +85,7 @@ impl Engine {
             ClusterChange::Namespaces | ClusterChange::Feasibility => {
                 return index.with_room().cloned().collect();
             }
-            ClusterChange::Volumes(VolumeChange::Claim(claim)) => {
-                return index.with_volumes().filter(|it| it.uses_claim(claim)).cloned().collect();
-            }
-            ClusterChange::Volumes(VolumeChange::Class | VolumeChange::Supply) => {
-                return index.with_volumes().cloned().collect();
-            }
-            ClusterChange::Selectors { .. } => {}
+            ClusterChange::Volumes(_) | ClusterChange::Selectors { .. } => {}
             ClusterChange::Node(name) => {
                 let on_node = self.observed.cluster.pods_on(name);
                 terms.extend(on_node.flat_map(|pod| &pod.pod_affinity.anti_required));
@@ -123,12 +109,9 @@ impl Engine {
             let (namespace, name) = (pod.namespace().clone(), volume.claim()?.clone());
             Some(ObjectKey { namespace, name })
         });
-        let claims: BTreeSet<ObjectKey> = claims.collect();
-        if claims.is_empty() {
-            return Vec::new();
-        }
-        let shares = |class: &&ParkKey| claims.iter().any(|claim| class.uses_claim(claim));
-        self.queues.wake_index.with_volumes().filter(shares).collect()
+        let interests: BTreeSet<_> = claims.map(VolumeInterest::Claim).collect();
+        let index = &self.queues.wake_index;
+        interests.iter().flat_map(|interest| index.interested_in(interest)).collect()
     }
 
     /// The classes to which one of these Nodes, which have changed, may be something else now.
@@ -169,16 +152,19 @@ impl Engine {
         if self.queues.parked.chances(class).is_none() {
             return;
         }
-        let key = self.class_key(class);
+        let key = self.class_key_without_volumes(class);
+        let with_volumes = (!class.volumes.is_empty()).then(|| self.pod_to_place(class));
         let rules = &self.config.profiles.of(&class.profile).rules;
+        let cluster = &self.observed.cluster;
         let is_local = !rules.look_beyond_nodes(&class.scheduling);
         let level = level(rules, class);
-        let view = View { rules, cluster: &self.observed.cluster };
-        let shortage = match key {
-            Some(key) => self.placing.shortage(view, &key, level),
-            None => Shortage::UNKNOWN,
+        let shortage = match &with_volumes {
+            Some(pod) if rules::volumes_reject(rules, cluster, pod) => Shortage::VOLUMES,
+            _ => self.placing.shortage(View { rules, cluster }, &key, level),
         };
-        self.queues.wake_index.file(class, level, is_local, shortage);
+        let interests = with_volumes.map(|pod| VolumeInterest::of(cluster, &pod));
+        let interests = interests.unwrap_or_default();
+        self.queues.wake_index.file(class, level, is_local, shortage, interests);
         self.note_chances(class);
     }
 
@@ -338,22 +324,27 @@ impl Engine {
 
     /// Looks at these Nodes again: only they may have changed. Returns what the class has there that it had not.
     fn gained_on(&mut self, class: &ParkKey, nodes: &BTreeSet<NodeName>) -> Chances {
-        let (key, mut gained) = (self.class_key(class), Chances::default());
+        let key = self.class_key(class);
+        let rules = &self.config.profiles.of(&class.profile).rules;
+        let view = View { rules, cluster: &self.observed.cluster };
+        let (mut now, mut left) = (Chances::default(), Vec::new());
         for node in nodes {
-            let rules = &self.config.profiles.of(&class.profile).rules;
-            let view = View { rules, cluster: &self.observed.cluster };
-            let mut now = Chances::default();
             match key.as_ref().and_then(|key| self.placing.chance_on(view, key, node)) {
                 Some(chance) => {
                     now.set(node, chance == Chance::Feasible, chance == Chance::Preemptible);
                 }
-                None => now.recheck(rules, &self.observed.cluster, &self.pod_to_place(class), node),
+                None => left.push(node),
             }
-            let Some(known) = self.queues.parked.chances_mut(class) else { continue };
-            let (feasible, preemptible) = (!now.feasible.is_empty(), !now.preemptible.is_empty());
-            let new = now.without(known);
-            gained.set(node, !new.feasible.is_empty(), !new.preemptible.is_empty());
-            known.set(node, feasible, preemptible);
+        }
+        if !left.is_empty() {
+            let plain = Chances::on(rules, view.cluster, &self.pod_to_place(class), left);
+            now.feasible.extend(plain.feasible);
+            now.preemptible.extend(plain.preemptible);
+        }
+        let Some(known) = self.queues.parked.chances_mut(class) else { return Chances::default() };
+        let gained = now.without(known);
+        for node in nodes {
+            known.set(node, now.feasible.contains(node), now.preemptible.contains(node));
         }
         gained
     }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{ClusterNode, ClusterPod, Labels, NodeName, PodAffinityTerm, PreemptionPolicy};
-use rules::{Cluster, Rules, existing_term_matches};
+use rules::{Cluster, Rules, VolumeInterest, existing_term_matches};
 
 use super::free_capacity::FreeCapacities;
 use crate::placing::{FixedMap, Lacking, NodeFilter, Shortage};
@@ -32,8 +32,8 @@ pub(crate) struct WakeIndex {
     placeable: BTreeSet<ClassId>,
     /// Those with room on some Node whose constraints depend on Pods on other Nodes.
     pod_dependent: BTreeSet<ClassId>,
-    /// Those of Pods with volumes.
-    with_volumes: BTreeSet<ClassId>,
+    /// Those of Pods with volumes, by the changes that may concern them.
+    interested: BTreeMap<VolumeInterest, BTreeSet<ClassId>>,
     /// Those with room on some Node, by what terms of other Pods can match.
     with_room: BTreeMap<(Arc<str>, Labels), BTreeSet<ClassId>>,
 }
@@ -53,6 +53,7 @@ struct IndexedClass {
     level: i32,
     shortage: Shortage,
     is_local: bool,
+    interests: BTreeSet<VolumeInterest>,
 }
 
 /// Pods of a lower priority than this can be preempted by a Pod of the class.
@@ -63,9 +64,19 @@ pub(crate) fn level(rules: &Rules, class: &ParkKey) -> i32 {
 
 impl WakeIndex {
     /// Files a class anew.
-    pub fn file(&mut self, key: &ParkKey, level: i32, is_local: bool, shortage: Shortage) {
+    pub fn file(
+        &mut self,
+        key: &ParkKey,
+        level: i32,
+        is_local: bool,
+        shortage: Shortage,
+        interests: BTreeSet<VolumeInterest>,
+    ) {
         let known = self.ids.get(key).and_then(|id| self.classes[*id].as_ref());
-        if known.is_some_and(|it| it.level == level && it.shortage == shortage) {
+        let is_known = |it: &IndexedClass| {
+            it.level == level && it.shortage == shortage && it.interests == interests
+        };
+        if known.is_some_and(is_known) {
             return;
         }
         let was_placeable = self.ids.get(key).is_some_and(|id| self.placeable.contains(id));
@@ -77,13 +88,14 @@ impl WakeIndex {
         }
         let place = (level, shortage.lacking.clone());
         self.filters[filter].by_amount.entry(place).or_default().insert((shortage.amount, id));
-        let indexed = IndexedClass { key: key.clone(), filter, level, shortage, is_local };
+        for interest in &interests {
+            self.interested.entry(interest.clone()).or_default().insert(id);
+        }
+        let indexed =
+            IndexedClass { key: key.clone(), filter, level, shortage, is_local, interests };
         self.ids.insert(key.clone(), id);
         if was_placeable {
             self.placeable.insert(id);
-        }
-        if !key.volumes.is_empty() {
-            self.with_volumes.insert(id);
         }
         if indexed.shortage.has_room {
             self.note_room(id, &indexed);
@@ -97,7 +109,14 @@ impl WakeIndex {
         self.free.push(id);
         self.placeable.remove(&id);
         self.pod_dependent.remove(&id);
-        self.with_volumes.remove(&id);
+        for interest in &indexed.interests {
+            if let Some(alike) = self.interested.get_mut(interest) {
+                alike.remove(&id);
+                if alike.is_empty() {
+                    self.interested.remove(interest);
+                }
+            }
+        }
         let labels = labels_of(&indexed.key);
         if let Some(alike) = self.with_room.get_mut(&labels) {
             alike.remove(&id);
@@ -237,9 +256,16 @@ impl WakeIndex {
         self.keys(&self.pod_dependent)
     }
 
-    /// Those of Pods with volumes.
-    pub fn with_volumes(&self) -> impl Iterator<Item = &ParkKey> {
-        self.keys(&self.with_volumes)
+    /// Those of Pods with volumes that a change for this reason may concern. Changes on Nodes concern none that its
+    /// volumes keep from all.
+    pub fn interested_in(&self, interest: &VolumeInterest) -> impl Iterator<Item = &ParkKey> {
+        self.interested.get(interest).into_iter().flat_map(|ids| self.keys(ids))
+    }
+
+    /// Whether its volumes keep it from every Node.
+    pub fn lacks_volumes(&self, key: &ParkKey) -> bool {
+        let indexed = self.ids.get(key).and_then(|id| self.classes[*id].as_ref());
+        indexed.is_some_and(|indexed| indexed.shortage.lacking == Lacking::Volumes)
     }
 
     /// Those that have room on some Node.

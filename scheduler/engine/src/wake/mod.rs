@@ -4,6 +4,7 @@ mod cluster_change;
 mod free_capacity;
 mod index;
 mod sweep;
+mod volume_change;
 
 use model::{Amount, ObjectKind, ObjectRef, PodUid, Reservable};
 
@@ -20,8 +21,8 @@ pub(crate) use index::WakeIndex;
 impl Engine {
     /// Bandwidth of objects, or volumes, have been released.
     pub(crate) fn wake_after_release(&mut self, reservation: &Reservation) {
-        if reservation.volumes.is_some() {
-            self.cluster_changed(ClusterChange::Volumes(VolumeChange::Supply));
+        if let Some(volumes) = &reservation.volumes {
+            self.cluster_changed(ClusterChange::Volumes(VolumeChange::Released(volumes)));
         }
         for granted in &reservation.granted {
             if let Some(object) = self.observed.objects.ref_of(&granted.uid).cloned() {

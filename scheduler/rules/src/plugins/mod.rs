@@ -42,13 +42,14 @@ pub use node_resources_fit::{ResourceUse, fit_score};
 pub(crate) use pod_topology_spread::Spread;
 pub use pod_topology_spread::{Constraint, constraints, has_every_key, score_needs_every_key};
 pub use registration::{Point, Registration, Role};
-pub(crate) use volume_binding::ClaimsToBind;
 pub use volume_binding::find_pod_volumes;
+pub(crate) use volume_binding::{ClaimsToBind, makes_volumes};
 pub(crate) use volume_restrictions::ExclusiveClaims;
 pub(crate) use volume_zone::ZoneConditions;
 
-use crate::cluster_objects::{ObjectEffect, VolumeChange, cluster_objects};
+use crate::cluster_objects::{ObjectEffect, cluster_objects};
 use crate::reason::reasons;
+use crate::volume_change::VolumeChange;
 use Point::{Bind, Filter, PostFilter, PreBind, PreEnqueue, PreFilter, QueueSort, Reserve, Score};
 
 /// Defines [`Plugin`] and the registry from the same entries.
@@ -124,14 +125,32 @@ cluster_objects! {
     storage_classes: StorageClass(Arc<str> => StorageClass),
         |_, _| ObjectEffect::Volumes(VolumeChange::Class);
     /// By the names of their Nodes.
-    csi_nodes: CsiNode(Arc<str> => CsiNode), concerns_volumes;
-    csi_drivers: CsiDriver(Arc<str> => CsiDriver), concerns_volumes;
-    capacities: CsiStorageCapacity(ObjectKey => CsiStorageCapacity), concerns_volumes;
-    attachments: VolumeAttachment(Arc<str> => VolumeAttachment), concerns_volumes;
+    csi_nodes: CsiNode(Arc<str> => CsiNode), csi_node_effect;
+    csi_drivers: CsiDriver(Arc<str> => CsiDriver), csi_driver_effect;
+    capacities: CsiStorageCapacity(ObjectKey => CsiStorageCapacity),
+        |before, after| ObjectEffect::Volumes(VolumeChange::Capacity { before, after });
+    attachments: VolumeAttachment(Arc<str> => VolumeAttachment),
+        |before, after| ObjectEffect::Volumes(VolumeChange::Attachment { before, after });
 }
 
-fn concerns_volumes<'a, T>(_: Option<&'a T>, _: Option<&'a T>) -> ObjectEffect<'a> {
-    ObjectEffect::Volumes(VolumeChange::Supply)
+fn csi_node_effect<'a>(
+    before: Option<&'a CsiNode>,
+    after: Option<&'a CsiNode>,
+) -> ObjectEffect<'a> {
+    let node = before.or(after);
+    node.map_or(ObjectEffect::Unchanged, |it| {
+        ObjectEffect::Volumes(VolumeChange::CsiNode(&it.name))
+    })
+}
+
+fn csi_driver_effect<'a>(
+    before: Option<&'a CsiDriver>,
+    after: Option<&'a CsiDriver>,
+) -> ObjectEffect<'a> {
+    let driver = before.or(after);
+    driver.map_or(ObjectEffect::Unchanged, |it| {
+        ObjectEffect::Volumes(VolumeChange::CsiDriver(&it.name))
+    })
 }
 
 /// Most updates change nothing that is read here.
@@ -141,7 +160,10 @@ fn volume_effect<'a>(
 ) -> ObjectEffect<'a> {
     match (before, after) {
         (Some(before), Some(after)) if after.is_but_newer_than(before) => ObjectEffect::Unchanged,
-        _ => ObjectEffect::Volumes(VolumeChange::Supply),
+        _ => {
+            let (before, after) = (before.map(|it| &**it), after.map(|it| &**it));
+            ObjectEffect::Volumes(VolumeChange::Volume { before, after })
+        }
     }
 }
 
@@ -151,10 +173,10 @@ fn claim_effect<'a>(
 ) -> ObjectEffect<'a> {
     match (before, after) {
         (Some(before), Some(after)) if after.is_but_newer_than(before) => ObjectEffect::Unchanged,
-        (_, Some(claim)) | (Some(claim), None) => {
-            ObjectEffect::Volumes(VolumeChange::Claim(&claim.key))
+        _ => {
+            let (before, after) = (before.map(|it| &**it), after.map(|it| &**it));
+            ObjectEffect::Volumes(VolumeChange::Claim { before, after })
         }
-        (None, None) => ObjectEffect::Unchanged,
     }
 }
 

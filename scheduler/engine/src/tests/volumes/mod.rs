@@ -1,5 +1,7 @@
 //! The binding cycle of Pods with claims: what is written, what is awaited, and how it ends.
 
+mod cost;
+mod histories;
 mod wakeups;
 
 use std::sync::Arc;

@@ -9,7 +9,7 @@ mod static_binding;
 
 pub(super) use filter::find;
 pub(crate) use pre_filter::ClaimsToBind;
-pub(super) use provision::makes_volumes;
+pub(crate) use provision::makes_volumes;
 
 use model::{ClusterNode, ClusterPod, PodVolumeBindings};
 

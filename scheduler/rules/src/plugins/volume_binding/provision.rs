@@ -13,7 +13,7 @@ use crate::reason::Reason;
 const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 
 /// Whether a class makes volumes.
-pub(in crate::plugins) fn makes_volumes(class: &StorageClass) -> bool {
+pub(crate) fn makes_volumes(class: &StorageClass) -> bool {
     !class.provisioner.is_empty() && &*class.provisioner != NO_PROVISIONER
 }
 

@@ -1,0 +1,250 @@
+//! What a change behind volumes means to Pods that wait: to which of them, and on which Nodes. Thousands may wait whose
+//! claims differ, and most changes concern a few.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use model::{
+    ClusterPod, CsiStorageCapacity, NodeName, ObjectKey, PersistentVolume, PersistentVolumeClaim,
+    PodVolume, PodVolumeBindings, VolumeAttachment,
+};
+
+use crate::cluster::Cluster;
+use crate::cycle::{NotFiltered, PodContext};
+use crate::plugins::{Plugin, makes_volumes};
+use crate::rules::Rules;
+
+/// What has changed behind volumes.
+#[derive(Clone, Copy, Debug)]
+pub enum VolumeChange<'a> {
+    /// The Pods that use the claim may be rejected for another reason now.
+    Claim {
+        before: Option<&'a PersistentVolumeClaim>,
+        after: Option<&'a PersistentVolumeClaim>,
+    },
+    /// A StorageClass: the same of all Pods with volumes.
+    Class,
+    Volume {
+        before: Option<&'a PersistentVolume>,
+        after: Option<&'a PersistentVolume>,
+    },
+    /// What a placed Pod had taken is free again.
+    Released(&'a PodVolumeBindings),
+    Capacity {
+        before: Option<&'a CsiStorageCapacity>,
+        after: Option<&'a CsiStorageCapacity>,
+    },
+    Attachment {
+        before: Option<&'a VolumeAttachment>,
+        after: Option<&'a VolumeAttachment>,
+    },
+    /// The CSINode of this name.
+    CsiNode(&'a str),
+    /// The CSIDriver of this name.
+    CsiDriver(&'a str),
+}
+
+/// Why a change may concern a Pod with volumes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum VolumeInterest {
+    /// It has any.
+    Any,
+    Claim(ObjectKey),
+    /// A claim of it names this PersistentVolume.
+    Volume(Arc<str>),
+    /// A claim of it has no PersistentVolume yet: it may take one of this StorageClass, or one is made for it.
+    Class(Arc<str>),
+}
+
+impl VolumeInterest {
+    /// Those of a Pod with volumes. They change only with what they name.
+    pub fn of(cluster: &Cluster, pod: &ClusterPod) -> BTreeSet<Self> {
+        let mut interests = BTreeSet::from([Self::Any]);
+        for name in pod.volumes.iter().filter_map(PodVolume::claim) {
+            let key = ObjectKey { namespace: pod.namespace().clone(), name: name.clone() };
+            if let Some(claim) = cluster.objects.claims.get(&key) {
+                interests.insert(match &claim.volume_name {
+                    Some(volume) => Self::Volume(volume.clone()),
+                    None => Self::Class(claim.class.clone()),
+                });
+            }
+            interests.insert(Self::Claim(key));
+        }
+        interests
+    }
+}
+
+/// Where a change may make a difference to a Pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VolumeScope {
+    Everywhere,
+    Nodes(BTreeSet<NodeName>),
+}
+
+impl<'a> VolumeChange<'a> {
+    /// Whom it may concern, and where. To anybody else it means nothing.
+    pub fn concerns(&self, cluster: &Cluster) -> Vec<(VolumeInterest, VolumeScope)> {
+        let everywhere = |interest| (interest, VolumeScope::Everywhere);
+        let attaching =
+            |nodes: BTreeSet<NodeName>| (VolumeInterest::Any, VolumeScope::Nodes(nodes));
+        match *self {
+            Self::Claim { before, after } => {
+                let Some(claim) = before.or(after) else { return Vec::new() };
+                let mut concerned = vec![everywhere(VolumeInterest::Claim(claim.key.clone()))];
+                let attached = |it: &'a PersistentVolumeClaim| (&it.volume_name, &it.class);
+                if before.map(attached) != after.map(attached) {
+                    let nodes = nodes_using(cluster, &[&claim.key].into());
+                    concerned.extend((!nodes.is_empty()).then(|| attaching(nodes)));
+                }
+                concerned
+            }
+            Self::Class => vec![everywhere(VolumeInterest::Any)],
+            Self::Volume { before, after } => {
+                let versions = [before, after].into_iter().flatten();
+                let mut concerned: Vec<_> =
+                    versions.flat_map(|volume| concerned_by(cluster, volume)).collect();
+                let nodes = attached_otherwise(cluster, before, after);
+                concerned.extend((!nodes.is_empty()).then(|| attaching(nodes)));
+                concerned
+            }
+            Self::Released(bindings) => {
+                let of_static = bindings.static_bindings.iter();
+                let volumes = of_static.filter_map(|(_, it)| cluster.objects.volumes.get(it));
+                let claims = bindings.claims().cloned().map(VolumeInterest::Claim);
+                volumes
+                    .flat_map(|volume| concerned_by(cluster, volume))
+                    .chain(claims.map(everywhere))
+                    .collect()
+            }
+            Self::Capacity { before, after } => {
+                let versions = [before, after].into_iter().flatten();
+                let concerned = |capacity: &CsiStorageCapacity| {
+                    let is_near = |topology: &model::LabelSelector| {
+                        nodes(cluster, |labels| topology.matches(labels))
+                    };
+                    let nodes = capacity.node_topology.as_ref().map(is_near).unwrap_or_default();
+                    (VolumeInterest::Class(capacity.class.clone()), VolumeScope::Nodes(nodes))
+                };
+                versions.map(concerned).collect()
+            }
+            Self::Attachment { before, after } => {
+                let gone = before.filter(|it| has_limit(cluster, it));
+                let mut concerned: Vec<_> =
+                    gone.into_iter().map(|it| attaching([it.node.clone()].into())).collect();
+                concerned.extend(after.into_iter().flat_map(|it| attached_already(cluster, it)));
+                concerned
+            }
+            Self::CsiNode(name) => vec![attaching([name.into()].into())],
+            Self::CsiDriver(name) => {
+                let classes = cluster.objects.storage_classes.values();
+                let of_driver = classes.filter(|class| &*class.provisioner == name);
+                of_driver.map(|it| everywhere(VolumeInterest::Class(it.name.clone()))).collect()
+            }
+        }
+    }
+}
+
+/// Those whose claims name the PersistentVolume, for whose claim it is reserved, or who may take it if it is free.
+fn concerned_by(
+    cluster: &Cluster,
+    volume: &PersistentVolume,
+) -> Vec<(VolumeInterest, VolumeScope)> {
+    let mut concerned = vec![VolumeInterest::Volume(volume.name.clone())];
+    // Elsewhere, too: a claim that one is reserved for takes no other.
+    let written = volume.claim_ref.as_ref().map(|it| &it.key);
+    let reserved = written.into_iter().chain(cluster.assumed_volumes.claim_of(&volume.name));
+    concerned.extend(reserved.cloned().map(VolumeInterest::Claim));
+    let mut concerned: Vec<_> =
+        concerned.into_iter().map(|interest| (interest, VolumeScope::Everywhere)).collect();
+    if volume.claim_ref.is_none() {
+        let nodes = nodes(cluster, |labels| volume.fits(labels));
+        concerned.push((VolumeInterest::Class(volume.class.clone()), VolumeScope::Nodes(nodes)));
+    }
+    concerned
+}
+
+/// The Nodes on which it counts otherwise than before among what is attached.
+fn attached_otherwise(
+    cluster: &Cluster,
+    before: Option<&PersistentVolume>,
+    after: Option<&PersistentVolume>,
+) -> BTreeSet<NodeName> {
+    let Some(volume) = before.or(after) else { return BTreeSet::new() };
+    let mut claims: BTreeSet<&ObjectKey> = BTreeSet::new();
+    let mut nodes: BTreeSet<NodeName> = BTreeSet::new();
+    if before.map(|it| &it.source) != after.map(|it| &it.source) {
+        let attachments = cluster.objects.attachments.values();
+        let attached = attachments.filter(|it| it.volume_name.as_ref() == Some(&volume.name));
+        nodes.extend(attached.map(|it| it.node.clone()));
+        let all = cluster.objects.claims.values();
+        let naming = all.filter(|claim| claim.volume_name.as_ref() == Some(&volume.name));
+        claims.extend(naming.map(|claim| &claim.key));
+    }
+    // A claim for which no volume is made counts as the one that is reserved for it.
+    let is_unbound = |key: &&ObjectKey| {
+        let claim = cluster.objects.claims.get(*key).filter(|claim| claim.volume_name.is_none());
+        let class = claim.and_then(|it| cluster.objects.storage_classes.get(&it.class));
+        class.is_some_and(|class| !makes_volumes(class))
+    };
+    let versions = [before, after].into_iter().flatten();
+    let reserved = versions.filter_map(|it| Some(&it.claim_ref.as_ref()?.key));
+    claims.extend(reserved.filter(is_unbound));
+    nodes.extend(nodes_using(cluster, &claims));
+    nodes
+}
+
+fn has_limit(cluster: &Cluster, attachment: &VolumeAttachment) -> bool {
+    let csi_node = cluster.objects.csi_nodes.get(attachment.node.as_str());
+    let limit = csi_node.and_then(|it| it.drivers.get(&attachment.attacher));
+    limit.is_some_and(Option::is_some)
+}
+
+/// What is attached takes from what others can attach. It helps only those who use it themselves.
+fn attached_already(
+    cluster: &Cluster,
+    attachment: &VolumeAttachment,
+) -> Vec<(VolumeInterest, VolumeScope)> {
+    let volumes = &cluster.objects.volumes;
+    let Some(attached) = attachment.volume_name.as_ref().and_then(|name| volumes.get(name)) else {
+        return Vec::new();
+    };
+    // Several PersistentVolumes may stand for one volume.
+    let alike = volumes.values().filter(|it| it.source == attached.source);
+    let nodes = VolumeScope::Nodes([attachment.node.clone()].into());
+    let users = alike.flat_map(|it| {
+        // Or who would take it.
+        [VolumeInterest::Volume(it.name.clone()), VolumeInterest::Class(it.class.clone())]
+    });
+    users.map(|interest| (interest, nodes.clone())).collect()
+}
+
+/// The Nodes with a Pod that uses one of the claims.
+fn nodes_using(cluster: &Cluster, claims: &BTreeSet<&ObjectKey>) -> BTreeSet<NodeName> {
+    if claims.is_empty() {
+        return BTreeSet::new();
+    }
+    let uses = |pod: &ClusterPod| {
+        let mut names = pod.volumes.iter().filter_map(PodVolume::claim);
+        names.any(|name| {
+            claims.iter().any(|it| it.name == *name && it.namespace == *pod.namespace())
+        })
+    };
+    let using = cluster.placed().filter(|(pod, _)| uses(pod));
+    using.map(|(_, node)| node.node.name.clone()).collect()
+}
+
+fn nodes(cluster: &Cluster, is_meant: impl Fn(&model::Labels) -> bool) -> BTreeSet<NodeName> {
+    let nodes = cluster.nodes.values().filter(|node| is_meant(&node.node.labels));
+    nodes.map(|node| node.node.name.clone()).collect()
+}
+
+/// Whether the volumes of a Pod alone keep it from every Node, whatever becomes of Nodes and of Pods on them.
+pub fn volumes_reject(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> bool {
+    let plugin = match (PodContext { rules, cluster, pod }).pre_filter() {
+        Ok(_) => return false,
+        Err(NotFiltered::Rejected(reason)) => reason.plugin(),
+        Err(NotFiltered::Failed(failure)) => failure.plugin,
+    };
+    // They look at claims, their volumes and classes here, and at nothing else.
+    matches!(plugin, Plugin::VolumeRestrictions | Plugin::VolumeBinding | Plugin::VolumeZone)
+}
