@@ -1,11 +1,12 @@
 //! Where a Pod can go: `best_node` asks the quick form, `evaluate` the plain rules.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use model::{ClusterPod, NodeName, PodSpec, Reach, Reservable};
 use rules::{
-    Decision, FailureCause, Placement, Preemption, Reason, decide_among, fits_somewhere,
-    preempt_after,
+    Decision, FailureCause, Placement, PodVolumeNeeds, Preemption, Reason, best_among,
+    decide_among, fits_somewhere, preempt_after,
 };
 
 use crate::engine::Engine;
@@ -45,7 +46,9 @@ impl Engine {
 
     /// One of the best Nodes for a Pod of this class, or why there is none. `None`: only [`Self::evaluate`] can tell.
     pub(crate) fn best_node(&mut self, key: &ParkKey) -> Option<Result<NodeName, Diagnosis>> {
-        let class = self.class_key(key)?;
+        let Some(class) = self.class_key(key) else {
+            return self.best_node_with_volumes(key).map(Ok);
+        };
         let rules = &self.config.profiles.of(&key.profile).rules;
         let nominated =
             key.nominated.as_ref().and_then(|(node, _)| self.observed.cluster.nodes.get(node));
@@ -67,6 +70,33 @@ impl Engine {
         }
     }
 
+    /// The same for a Pod with volumes. `None` also where it fits on no Node.
+    fn best_node_with_volumes(&mut self, key: &ParkKey) -> Option<NodeName> {
+        let pod = self.pod_to_place(key);
+        let rules = &self.config.profiles.of(&key.profile).rules;
+        let cluster = &self.observed.cluster;
+        if let Some((name, _)) = &key.nominated {
+            let node = cluster.nodes.get(name)?;
+            let fits = rules::filter(rules, cluster, &pod, node).is_empty();
+            return fits.then(|| name.clone());
+        }
+        let volumes = PodVolumeNeeds::of(rules, cluster, &pod)?;
+        if let Some(few) = self.placing.few_nodes_for(&volumes, cluster) {
+            let best = best_among(rules, cluster, &pod, few.iter())?;
+            return Some(self.any_of(&best));
+        }
+        if self.placing.has_room_for_rest(&volumes) {
+            return None;
+        }
+        let volumes = Some(Arc::new(volumes.needs));
+        let class = PodClassKey { volumes, ..self.class_key_without_volumes(key) };
+        let view = View { rules, cluster };
+        match self.placing.choose(view, &class, &mut self.rng) {
+            Choice::On(node) => Some(node),
+            Choice::Nowhere | Choice::Unknown => None,
+        }
+    }
+
     /// The class of Pod by what bears on where it goes, with what it refers to as it is now. None of a Pod with volumes:
     /// only the plain rules know these.
     pub(crate) fn class_key(&self, key: &ParkKey) -> Option<PodClassKey> {
@@ -81,6 +111,7 @@ impl Engine {
             namespace: key.namespace.clone(),
             scheduling: key.scheduling.clone(),
             reach: objects.map(reach).collect(),
+            volumes: None,
         }
     }
 

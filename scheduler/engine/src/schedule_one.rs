@@ -168,7 +168,7 @@ impl Engine {
     }
 
     /// One of several equally good Nodes, by the seed.
-    fn any_of(&mut self, best: &BTreeSet<NodeName>) -> NodeName {
+    pub(crate) fn any_of(&mut self, best: &BTreeSet<NodeName>) -> NodeName {
         let chosen = self.rng.below(best.len());
         let Some(node) = best.iter().nth(chosen) else { unreachable!("some Node is the best") };
         node.clone()

@@ -189,7 +189,7 @@ impl Engine {
             queue_metrics,
         } = snapshot;
         let mut cluster = Cluster::new(nodes, []);
-        cluster.objects = cluster_objects;
+        cluster.insert_objects(cluster_objects);
         let observed = Observed {
             cluster,
             pods: Records::default(),

@@ -1,9 +1,11 @@
 //! Node affinity of a Pod, and the affinity that a profile adds to every Pod.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::selector::narrowest;
 use crate::{Labels, NodeName, RawRequirement, Requirement, SelectorError};
 
 /// `nodeAffinity` of a Pod, or `addedAffinity` of a profile.
@@ -38,6 +40,14 @@ impl NodeSelector {
     /// Whether one of the terms matches by labels alone: see [`NodeSelectorTerm::matches_labels`].
     pub fn matches_labels(&self, labels: &Labels) -> bool {
         self.terms.iter().any(|term| term.matches_labels(labels))
+    }
+
+    /// A label of which every Node that it matches has one of these values. `None`: no such label is known.
+    pub fn narrowest(&self) -> Option<(&Arc<str>, &BTreeSet<Arc<str>>)> {
+        let [NodeSelectorTerm { parsed: Ok(only), .. }] = self.terms.as_slice() else {
+            return None;
+        };
+        narrowest(&only.expressions)
     }
 
     pub fn matches(&self, name: &NodeName, labels: &Labels) -> bool {

@@ -124,6 +124,14 @@ impl Requirement {
         Self { key: key.clone(), test: LabelTest::NotIn([value.clone()].into()) }
     }
 
+    /// The label and the values of which it must have one. `None`: it asks something else.
+    pub fn one_of(&self) -> Option<(&Arc<str>, &BTreeSet<Arc<str>>)> {
+        match &self.test {
+            LabelTest::In(values) => Some((&self.key, values)),
+            _ => None,
+        }
+    }
+
     pub fn matches(&self, labels: &Labels) -> bool {
         let value = labels.get(&self.key);
         let number = || value.and_then(|value| value.parse::<i64>().ok());
@@ -136,6 +144,16 @@ impl Requirement {
             LabelTest::Lt(most) => number().is_some_and(|number| number < *most),
         }
     }
+}
+
+/// A label of a Node that tells most Nodes apart.
+const HOSTNAME: &str = "kubernetes.io/hostname";
+
+/// Of requirements that must all hold, the one by which what they match is best found: a label that must have one of a
+/// few values. `None`: there is no such requirement.
+pub(crate) fn narrowest(requirements: &[Requirement]) -> Option<(&Arc<str>, &BTreeSet<Arc<str>>)> {
+    let one_of = requirements.iter().filter_map(Requirement::one_of);
+    one_of.min_by_key(|(key, values)| (***key != *HOSTNAME, values.len()))
 }
 
 fn unknown_operator(raw: &RawRequirement) -> SelectorError {
@@ -191,6 +209,14 @@ impl LabelSelector {
         match self {
             Self::Invalid(why) => Some(why),
             Self::Nothing | Self::All(_) => None,
+        }
+    }
+
+    /// See [`narrowest`].
+    pub fn narrowest(&self) -> Option<(&Arc<str>, &BTreeSet<Arc<str>>)> {
+        match self {
+            Self::All(requirements) => narrowest(requirements),
+            Self::Nothing | Self::Invalid(_) => None,
         }
     }
 

@@ -10,6 +10,8 @@ use model::{NodeName, ObjectKey, PersistentVolume, PersistentVolumeClaim, PodVol
 pub struct AssumedVolumes {
     /// The claim that each PersistentVolume is for.
     claims: BTreeMap<Arc<str>, Counted<ObjectKey>>,
+    /// The same, the other way round.
+    volumes: BTreeMap<ObjectKey, Counted<Arc<str>>>,
     /// The Node on which a volume is made for each claim.
     nodes: BTreeMap<ObjectKey, Counted<NodeName>>,
 }
@@ -22,6 +24,7 @@ impl AssumedVolumes {
     pub fn assume(&mut self, bindings: &PodVolumeBindings, node: &NodeName) {
         for (claim, volume) in &bindings.static_bindings {
             *self.claims.entry(volume.clone()).or_default().entry(claim.clone()).or_default() += 1;
+            *self.volumes.entry(claim.clone()).or_default().entry(volume.clone()).or_default() += 1;
         }
         for claim in &bindings.dynamic_provisions {
             *self.nodes.entry(claim.clone()).or_default().entry(node.clone()).or_default() += 1;
@@ -32,6 +35,7 @@ impl AssumedVolumes {
     pub fn forget(&mut self, bindings: &PodVolumeBindings, node: &NodeName) {
         for (claim, volume) in &bindings.static_bindings {
             take_one(&mut self.claims, volume, claim);
+            take_one(&mut self.volumes, claim, volume);
         }
         for claim in &bindings.dynamic_provisions {
             take_one(&mut self.nodes, claim, node);
@@ -47,10 +51,10 @@ impl AssumedVolumes {
         self.claims.get(volume)?.keys().next()
     }
 
-    /// The PersistentVolume that was taken for the claim.
-    pub fn volume_of(&self, claim: &ObjectKey) -> Option<&Arc<str>> {
-        let mut volumes = self.claims.keys();
-        volumes.find(|volume| self.claim_of(volume) == Some(claim))
+    /// The PersistentVolumes that were taken for the claim.
+    pub fn volumes_of(&self, claim: &ObjectKey) -> impl Iterator<Item = &Arc<str>> {
+        let volumes = self.volumes.get(claim).into_iter().flat_map(BTreeMap::keys);
+        volumes.filter(move |volume| self.claim_of(volume) == Some(claim))
     }
 
     /// The Node on which a volume is to be made for the claim.

@@ -11,7 +11,8 @@ use model::{
 use smallvec::SmallVec;
 
 use crate::assumed_volumes::AssumedVolumes;
-use crate::plugins::ClusterObjects;
+use crate::plugins::{ClusterObject, ClusterObjectChange, ClusterObjectId, ClusterObjects};
+use crate::volume_index::VolumeIndex;
 
 /// Pods by their UID. For looking them up; the order says nothing.
 pub type ByUid = HashMap<PodUid, Arc<ClusterPod>, FixedState>;
@@ -27,7 +28,9 @@ pub struct Cluster {
     nominated: BTreeMap<NodeName, BTreeMap<PodUid, Arc<ClusterPod>>>,
     /// The same Pods, those on Nodes that keep others away: they concern every Pod that is decided.
     keeping_away: BTreeMap<PodUid, Arc<ClusterPod>>,
+    /// To be changed by [`Cluster::insert_object`] and [`Cluster::remove_object`] where volumes are concerned.
     pub objects: ClusterObjects,
+    pub(crate) volume_index: VolumeIndex,
     /// What the Pods that are placed but not bound yet have taken of volumes.
     pub assumed_volumes: AssumedVolumes,
 }
@@ -89,9 +92,31 @@ impl Cluster {
             nominated: _,
             keeping_away: _,
             objects,
+            volume_index: _,
             assumed_volumes: _,
         } = self;
         (nodes, objects)
+    }
+
+    /// Returns the change, if this was not known.
+    pub fn insert_object(&mut self, object: ClusterObject) -> Option<ClusterObjectChange> {
+        let change = self.objects.insert(object)?;
+        self.volume_index.follow(&change);
+        Some(change)
+    }
+
+    /// Returns the change, if there was such an object.
+    pub fn remove_object(&mut self, id: &ClusterObjectId) -> Option<ClusterObjectChange> {
+        let change = self.objects.remove(id)?;
+        self.volume_index.follow(&change);
+        Some(change)
+    }
+
+    /// To be called on a cluster without objects.
+    pub fn insert_objects(&mut self, objects: ClusterObjects) {
+        for object in objects.into_each() {
+            self.insert_object(object);
+        }
     }
 
     pub fn new(
@@ -123,6 +148,7 @@ impl Cluster {
             self.keeping_away.insert(pod.uid.clone(), pod.clone());
         }
         if let Some(node) = &pod.node {
+            self.volume_index.pod(&pod, true);
             let on_node = self.on_node.entry_ref(node).or_default();
             on_node.usage.count(&pod, 1);
             let listed = Listed::new(pod);
@@ -149,6 +175,7 @@ impl Cluster {
             self.forget_nominated(pod);
             return;
         };
+        self.volume_index.pod(pod, false);
         if let Some(on_node) = self.on_node.get_mut(node) {
             on_node.pods.retain(|other| !Arc::ptr_eq(&other.pod, pod));
             on_node.usage.count(pod, -1);
@@ -178,6 +205,13 @@ impl Cluster {
     pub(crate) fn keeping_away(&self) -> impl Iterator<Item = (&ClusterPod, &ClusterNode)> {
         let pods = self.keeping_away.values();
         pods.filter_map(|pod| Some((&**pod, self.nodes.get(pod.node.as_ref()?)?)))
+    }
+
+    /// The Pods on Nodes that exist that use the claim.
+    pub(crate) fn users<'a>(&'a self, claim: &ObjectKey) -> impl Iterator<Item = &'a ClusterPod> {
+        let pods = self.volume_index.users(claim).filter_map(|uid| self.pods.get(uid));
+        let is_there = |node: &NodeName| self.nodes.contains_key(node);
+        pods.filter(move |pod| pod.node.as_ref().is_some_and(is_there)).map(|pod| &**pod)
     }
 
     pub fn pods_on(&self, node: &NodeName) -> impl Iterator<Item = &ClusterPod> {

@@ -68,8 +68,15 @@ macro_rules! cluster_objects {
         }
 
         impl ClusterObjects {
+            pub(crate) fn into_each(self) -> impl Iterator<Item = ClusterObject> {
+                let Self { $($field),+ } = self;
+                let none = std::iter::empty();
+                $(let none = none.chain($field.into_iter().map(|(key, value)| ClusterObject::$kind(key, value)));)+
+                none
+            }
+
             /// Returns the change, if this was not known.
-            pub fn insert(&mut self, object: ClusterObject) -> Option<ClusterObjectChange> {
+            pub(crate) fn insert(&mut self, object: ClusterObject) -> Option<ClusterObjectChange> {
                 match object {
                     $(ClusterObject::$kind(key, value) => {
                         if self.$field.get(&key) == Some(&value) {
@@ -83,7 +90,7 @@ macro_rules! cluster_objects {
             }
 
             /// Returns the change, if there was such an object.
-            pub fn remove(&mut self, id: &ClusterObjectId) -> Option<ClusterObjectChange> {
+            pub(crate) fn remove(&mut self, id: &ClusterObjectId) -> Option<ClusterObjectChange> {
                 match id {
                     $(ClusterObjectId::$kind(key) => {
                         let before = Some(self.$field.remove(key)?);

@@ -98,6 +98,34 @@ pub fn decide_among(
     place(context, feasible, rejected)
 }
 
+/// The best Nodes for a Pod that can only be on one of these. `None`: it cannot, or the attempt fails at one of them.
+pub fn best_among<'a>(
+    rules: &Rules,
+    cluster: &Cluster,
+    pod: &ClusterPod,
+    nodes: impl Iterator<Item = &'a NodeName>,
+) -> Option<BTreeSet<NodeName>> {
+    let context = PodContext { rules, cluster, pod };
+    let state = context.pre_filter().ok()?;
+    let mut feasible = BTreeSet::new();
+    for node in nodes.filter(|name| state.names(name)) {
+        let reasons = context.on(cluster.nodes.get(node)?, &state).rejections();
+        if Failure::among(&reasons).is_some() {
+            return None;
+        }
+        if reasons.is_empty() {
+            feasible.insert(node.clone());
+        }
+    }
+    if feasible.is_empty() {
+        return None;
+    }
+    match place(context, feasible, BTreeMap::new()) {
+        Decision::Placed(placement) => Some(placement.best),
+        Decision::Rejected(_) | Decision::Failed(_) => None,
+    }
+}
+
 /// Whether the Pod would be placed: the first Node that takes it is enough, unless its preferences cannot be
 /// scored.
 pub fn fits_somewhere(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> bool {

@@ -15,6 +15,7 @@
 //! the Nodes on which preemption is equally good.
 
 mod assumed_volumes;
+mod by_topology;
 mod cluster;
 mod cluster_objects;
 mod cycle;
@@ -28,6 +29,8 @@ mod rules;
 mod score;
 mod trial;
 mod volume_change;
+mod volume_index;
+mod volume_needs;
 mod volume_problem;
 mod wake;
 
@@ -40,16 +43,16 @@ pub use assumed_volumes::{AssumedVolumes, VolumeOwner};
 pub use cluster::{ByUid, Cluster, NodeUsage};
 pub use cluster_objects::ObjectEffect;
 pub use decide::{
-    Decision, Placement, decide, decide_among, filter, filter_without, fits_somewhere,
+    Decision, Placement, best_among, decide, decide_among, filter, filter_without, fits_somewhere,
 };
 pub use failure::{Failure, FailureCause};
 pub use plugins::{
-    CLAIMS_NOT_FOUND, Candidate, ClusterObject, ClusterObjectChange, ClusterObjectId,
+    Attachable, CLAIMS_NOT_FOUND, Candidate, ClusterObject, ClusterObjectChange, ClusterObjectId,
     ClusterObjectKind, ClusterObjects, Constraint, Ineligible, PREEMPTION, Plugin, Point,
     Preemption, PreemptionDryRun, PreemptionRefusal, Registration, ResourceUse, Role, VictimCost,
-    Victims, balanced_score, candidates, constraints, existing_term_matches, find_pod_volumes,
-    fit_score, has_every_key, has_leaving_victims, own_term_matches, preempt, preempt_after,
-    protects, score_needs_every_key, victims_by,
+    Victims, attach_limits, attached_by, attached_to, balanced_score, candidates, constraints,
+    existing_term_matches, find_pod_volumes, fit_score, has_every_key, has_leaving_victims,
+    own_term_matches, preempt, preempt_after, protects, score_needs_every_key, victims_by,
 };
 pub use reason::{FixedReason, Reason, fixed as fixed_reason};
 pub use rejection::{Rejection, nodes_available};
@@ -58,5 +61,6 @@ pub use rules::{
 };
 pub use score::{NodeScore, PluginScore, ScoreError, score};
 pub use volume_change::{VolumeChange, VolumeInterest, VolumeScope, volumes_reject};
+pub use volume_needs::{PodVolumeNeeds, VolumeNeeds};
 pub use volume_problem::VolumeProblem;
 pub use wake::{Chances, Prospect, rejection_may_have_changed};

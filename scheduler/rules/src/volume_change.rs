@@ -9,10 +9,12 @@ use model::{
     PodVolume, PodVolumeBindings, VolumeAttachment,
 };
 
+use crate::by_topology::Narrowing;
 use crate::cluster::Cluster;
 use crate::cycle::{NotFiltered, PodContext};
 use crate::plugins::{Plugin, makes_volumes};
 use crate::rules::Rules;
+use crate::volume_index::is_free;
 
 /// What has changed behind volumes.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +84,55 @@ pub enum VolumeScope {
 }
 
 impl<'a> VolumeChange<'a> {
+    /// The Nodes on which something else may be attached now, or to which more or less can be. `None`: any.
+    pub fn nodes_attaching(&self, cluster: &Cluster) -> Option<BTreeSet<NodeName>> {
+        Some(match *self {
+            Self::Claim { before, after } => {
+                let attached =
+                    |it: &'a PersistentVolumeClaim| (&it.volume_name, &it.class, &it.controller);
+                let claim = before.or(after)?;
+                if before.map(attached) == after.map(attached) {
+                    return Some(BTreeSet::new());
+                }
+                nodes_using(cluster, &[&claim.key].into())
+            }
+            Self::Class => return None,
+            Self::Volume { before, after } => attached_otherwise(cluster, before, after),
+            Self::Released(bindings) => nodes_using(cluster, &bindings.claims().collect()),
+            Self::Attachment { before, after } => {
+                [before, after].into_iter().flatten().map(|it| it.node.clone()).collect()
+            }
+            Self::CsiNode(name) => [name.into()].into(),
+            Self::Capacity { .. } | Self::CsiDriver(_) => BTreeSet::new(),
+        })
+    }
+
+    /// Where PersistentVolumes that are free, or were, can be used, and where published capacity counts, or did: Nodes
+    /// with one of these values of the label. `None`: anywhere.
+    pub fn storage_near(&self, cluster: &'a Cluster) -> Vec<Narrowing<'a>> {
+        let of_volume = |it: &'a PersistentVolume| it.node_affinity.as_ref()?.narrowest();
+        match *self {
+            Self::Volume { before, after } => {
+                let versions = [before, after].into_iter().flatten();
+                versions.filter(|it| is_free(it)).map(of_volume).collect()
+            }
+            Self::Released(bindings) => {
+                let names = bindings.static_bindings.iter().map(|(_, name)| name);
+                let volumes = names.filter_map(|name| cluster.objects.volumes.get(name));
+                volumes.map(|volume| of_volume(volume)).collect()
+            }
+            Self::Capacity { before, after } => {
+                let versions = [before, after].into_iter().flatten();
+                versions.map(|it| it.node_topology.as_ref()?.narrowest()).collect()
+            }
+            Self::Claim { .. }
+            | Self::Class
+            | Self::Attachment { .. }
+            | Self::CsiNode(_)
+            | Self::CsiDriver(_) => Vec::new(),
+        }
+    }
+
     /// Whom it may concern, and where. To anybody else it means nothing.
     pub fn concerns(&self, cluster: &Cluster) -> Vec<(VolumeInterest, VolumeScope)> {
         let everywhere = |interest| (interest, VolumeScope::Everywhere);
@@ -173,12 +224,11 @@ fn attached_otherwise(
     let mut claims: BTreeSet<&ObjectKey> = BTreeSet::new();
     let mut nodes: BTreeSet<NodeName> = BTreeSet::new();
     if before.map(|it| &it.source) != after.map(|it| &it.source) {
-        let attachments = cluster.objects.attachments.values();
-        let attached = attachments.filter(|it| it.volume_name.as_ref() == Some(&volume.name));
+        let index = &cluster.volume_index;
+        let names = index.attachments_of(&volume.name);
+        let attached = names.filter_map(|name| cluster.objects.attachments.get(name));
         nodes.extend(attached.map(|it| it.node.clone()));
-        let all = cluster.objects.claims.values();
-        let naming = all.filter(|claim| claim.volume_name.as_ref() == Some(&volume.name));
-        claims.extend(naming.map(|claim| &claim.key));
+        claims.extend(index.claims_naming(&volume.name));
     }
     // A claim for which no volume is made counts as the one that is reserved for it.
     let is_unbound = |key: &&ObjectKey| {
@@ -220,17 +270,8 @@ fn attached_already(
 
 /// The Nodes with a Pod that uses one of the claims.
 fn nodes_using(cluster: &Cluster, claims: &BTreeSet<&ObjectKey>) -> BTreeSet<NodeName> {
-    if claims.is_empty() {
-        return BTreeSet::new();
-    }
-    let uses = |pod: &ClusterPod| {
-        let mut names = pod.volumes.iter().filter_map(PodVolume::claim);
-        names.any(|name| {
-            claims.iter().any(|it| it.name == *name && it.namespace == *pod.namespace())
-        })
-    };
-    let using = cluster.placed().filter(|(pod, _)| uses(pod));
-    using.map(|(_, node)| node.node.name.clone()).collect()
+    let users = claims.iter().flat_map(|claim| cluster.users(claim));
+    users.filter_map(|pod| pod.node.clone()).collect()
 }
 
 fn nodes(cluster: &Cluster, is_meant: impl Fn(&model::Labels) -> bool) -> BTreeSet<NodeName> {

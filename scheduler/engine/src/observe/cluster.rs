@@ -80,7 +80,7 @@ impl Engine {
         {
             self.domains_changed();
         }
-        let change = self.observed.cluster.objects.insert(object);
+        let change = self.observed.cluster.insert_object(object);
         self.cluster_object_changed(change.as_ref());
     }
 
@@ -90,7 +90,7 @@ impl Engine {
         {
             self.domains_changed();
         }
-        let change = self.observed.cluster.objects.remove(id);
+        let change = self.observed.cluster.remove_object(id);
         self.cluster_object_changed(change.as_ref());
     }
 

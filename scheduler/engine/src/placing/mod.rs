@@ -8,6 +8,8 @@
 //!     rows           a Node's resources and what its Pods take of them
 //!     topology       which Nodes share a value of a label
 //!     counters       Pods that a term or selector matches, by Node
+//!     attached       volumes that CSI drivers have attached, where that is limited
+//!     labelled       Nodes by the labels that volumes are found by
 //!     carried        affinity terms of Pods that are on Nodes
 //!     log            which Nodes, and which budgets, have changed
 //!   pod_classes    everything that is kept for one class of Pods; these follow the log when they are asked for:
@@ -20,12 +22,14 @@
 //!     node_fit       what looks at one Node by itself: resources, ports
 //!     constraints    what looks at other Pods
 //!     normalizer     scores that are normalized over all feasible Nodes
+//!   volumes        what a Pod with volumes is asked first
 //!   cache          the limit on all of these
 //! ```
 //!
 //! Results are the same as those of the plain rules, Node by Node and score by score (`tests/placing/`). What this
 //! module cannot keep it reports as unknown, and the plain rules decide.
 
+mod attached;
 mod budgets;
 mod cache;
 mod capacity;
@@ -36,6 +40,7 @@ mod counters;
 mod diagnosis;
 mod images;
 mod label_readers;
+mod labelled;
 mod log;
 mod node_filter_classes;
 mod node_fit;
@@ -53,6 +58,7 @@ mod topology;
 mod tree;
 mod unschedulable_cache;
 mod victim_costs;
+mod volumes;
 
 use std::sync::Arc;
 
@@ -178,7 +184,8 @@ impl Placing {
 
     pub fn choose(&mut self, view: View<'_>, key: &PodClassKey, rng: &mut Rng) -> Choice {
         self.tidy(view.cluster);
-        if view.cluster.nodes.is_empty() {
+        let is_reserved = || self.index.has_nominated(key.scheduling.priority);
+        if view.cluster.nodes.is_empty() || key.volumes.is_some() && is_reserved() {
             return Choice::Unknown;
         }
         if let Some(named) = few_named(view.rules, key) {
@@ -203,6 +210,8 @@ impl Placing {
         let winner = self.compete(id, view, rng);
         match winner.and_then(|slot| self.index.rows.name(slot)) {
             Some(node) => Choice::On(node.clone()),
+            // Why it fits nowhere is only known of what it asks for besides volumes.
+            None if key.volumes.is_some() => Choice::Unknown,
             None => Choice::Nowhere,
         }
     }

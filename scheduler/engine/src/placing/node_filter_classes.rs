@@ -8,7 +8,7 @@ use model::{
     ClusterNode, FeatureNames, Labels, NodeAffinity, NodeName, NodeSelector, Reach, SchedulingSpec,
     Toleration,
 };
-use rules::{Cluster, Plugin, Reason, Rules};
+use rules::{Cluster, Plugin, Reason, Rules, VolumeNeeds};
 
 use super::FixedMap;
 use super::NodeIndex;
@@ -16,6 +16,7 @@ use super::log::Position;
 use super::plugins::{
     corridor, node_affinity, node_declared_features, node_unschedulable, taint_toleration,
 };
+use super::pod_classes::PodClassKey;
 use super::rows::Slot;
 use super::statics::{GONE, Group, NUMBERS_MAX, REJECTED, number_of};
 
@@ -33,12 +34,15 @@ pub(crate) struct NodeFilter {
     /// The Nodes that its affinity names, when it names any.
     pub named: Option<BTreeSet<NodeName>>,
     pub(super) tolerates_cordon: bool,
+    /// What its volumes ask of the labels of the Node.
+    volumes: Option<VolumeNeeds>,
 }
 
 /// The result of these filters for one Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum NodeOutcome {
     Open(Group),
+    /// Without a reason: for its volumes, of which the plain rules say why.
     Rejected(Vec<Reason>),
 }
 
@@ -63,13 +67,10 @@ pub(super) struct NodeFilterClasses {
 }
 
 impl NodeFilterClasses {
-    pub fn id(
-        &mut self,
-        profile: &Arc<str>,
-        scheduling: &SchedulingSpec,
-        reach: &[Reach],
-    ) -> NodeFilterClassId {
-        let filter = NodeFilter::new(profile, scheduling, reach);
+    pub fn id(&mut self, of: &PodClassKey) -> NodeFilterClassId {
+        let PodClassKey { profile, namespace: _, scheduling, reach, volumes } = of;
+        let volumes = volumes.as_ref().and_then(|it| it.of_labels());
+        let filter = NodeFilter { volumes, ..NodeFilter::new(profile, scheduling, reach) };
         if let Some(id) = self.ids.get(&filter) {
             return *id;
         }
@@ -159,6 +160,7 @@ impl NodeFilterClass {
     fn outcome(&self, node: &ClusterNode, rules: &Rules) -> NodeOutcome {
         match self.filter.rejects(node, rules) {
             Some(reasons) => NodeOutcome::Rejected(reasons),
+            None if !self.filter.admits_volumes(node) => NodeOutcome::Rejected(Vec::new()),
             None => NodeOutcome::Open(self.filter.group(node, rules)),
         }
     }
@@ -176,12 +178,17 @@ impl NodeFilter {
             required_features: scheduling.required_features.clone(),
             named: required.and_then(NodeSelector::named_nodes),
             tolerates_cordon: node_unschedulable::is_tolerated(scheduling),
+            volumes: None,
         }
     }
 
     /// Whether nothing about the Node itself keeps the Pod off it, but for features that it may lack.
     pub fn admits(&self, node: &ClusterNode, rules: &Rules) -> bool {
         self.rejects(node, rules).is_none()
+    }
+
+    fn admits_volumes(&self, node: &ClusterNode) -> bool {
+        self.volumes.as_ref().is_none_or(|volumes| volumes.admit(&node.node.labels))
     }
 
     /// By the plugins that come before all that look at Pods, in kube-scheduler's order.

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use model::{ClusterPod, NodeName};
-use rules::Cluster;
+use rules::{Cluster, VolumeChange};
 
+use super::attached::AttachedVolumes;
 use super::budgets::BudgetLog;
 use super::counters::{Counted, CounterId, Counters};
 use super::images::Images;
+use super::labelled::LabelledNodes;
 use super::log::{ChangeLog, Changed};
 use super::rows::{Rows, Slot};
 use super::topology::Topology;
@@ -19,6 +21,10 @@ pub(super) struct NodeIndex {
     pub topology: Topology,
     pub counters: Counters,
     pub images: Images,
+    pub attached: AttachedVolumes,
+    pub labelled: LabelledNodes,
+    /// Whether a class of Pods depends on what storage is free near Nodes.
+    pub is_storage_read: bool,
     pub log: ChangeLog,
     /// The same, of Nodes themselves only.
     pub node_log: ChangeLog,
@@ -90,8 +96,9 @@ impl NodeIndex {
                     }
                 }
             }
+            ClusterChange::Volumes(change) => self.volumes_changed(change, cluster),
             // The plain rules read the object; a quick form that keeps something of it has an effect of its own.
-            ClusterChange::Volumes(_) | ClusterChange::Feasibility => {}
+            ClusterChange::Feasibility => {}
             // Terms of nominated Pods depend on them, too, and are not counted.
             ClusterChange::Namespaces => {
                 return self.counters.looks_at_namespaces() || !self.nominated.is_empty();
@@ -110,6 +117,8 @@ impl NodeIndex {
             self.images.remove(slot, &self.rows);
             self.rows.remove(name);
             self.topology.put(slot, None);
+            self.attached.renew(slot, None, cluster);
+            self.labelled.put(slot, None);
             self.changed(slot, Changed::Node);
             return;
         };
@@ -117,7 +126,9 @@ impl NodeIndex {
         let slot = self.rows.put(node, cluster);
         self.images.put(slot, node, &self.rows);
         self.topology.put(slot, Some(node));
+        self.labelled.put(slot, Some(node));
         if !is_counted {
+            self.attached.renew(slot, Some(name), cluster);
             for pod in cluster.pods_on(name) {
                 self.counters.pod_moved(slot, pod, 1, cluster);
             }
@@ -145,7 +156,43 @@ impl NodeIndex {
             self.rows.renew(slot, cluster);
         }
         self.counters.pod_moved(slot, pod, sign, cluster);
+        match (pod.volumes.is_empty(), sign > 0) {
+            (true, _) => {}
+            (false, true) => self.attached.pod_came(slot, pod, node, cluster),
+            // Another Pod may use the same volume.
+            (false, false) => self.attached.renew(slot, Some(node), cluster),
+        }
         self.changed(slot, Changed::Pods);
+    }
+
+    pub fn volumes_changed(&mut self, change: VolumeChange<'_>, cluster: &Cluster) {
+        match change.nodes_attaching(cluster) {
+            Some(nodes) => nodes.iter().for_each(|node| self.count_attached(node, cluster)),
+            None => cluster.nodes.keys().for_each(|node| self.count_attached(node, cluster)),
+        }
+        if !self.is_storage_read {
+            return;
+        }
+        for narrowing in change.storage_near(cluster) {
+            let Self { labelled, rows, .. } = self;
+            let slots: Vec<Slot> = match narrowing {
+                Some((label, values)) => {
+                    let mut with = |value| labelled.with(label, value, rows, cluster).to_vec();
+                    values.iter().flat_map(|value| with(&**value)).collect()
+                }
+                None => rows.slots().collect(),
+            };
+            for slot in slots {
+                self.changed(slot, Changed::Pods);
+            }
+        }
+    }
+
+    fn count_attached(&mut self, node: &NodeName, cluster: &Cluster) {
+        if let Some(slot) = self.rows.slot_of(node) {
+            self.attached.renew(slot, Some(node), cluster);
+            self.changed(slot, Changed::Pods);
+        }
     }
 
     /// A Pod that waits is nominated for a Node, or is no longer.

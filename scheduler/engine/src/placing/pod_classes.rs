@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::{ClusterPod, NodeSelector, Reach, SchedulingSpec};
-use rules::{Plugin, Rules};
+use rules::{Plugin, Rules, VolumeNeeds};
 
 use super::FixedMap;
 use super::NodeIndex;
@@ -26,21 +26,23 @@ pub(crate) struct PodClassKey {
     pub namespace: Arc<str>,
     pub scheduling: Arc<SchedulingSpec>,
     pub reach: Vec<Reach>,
+    pub volumes: Option<Arc<VolumeNeeds>>,
 }
 
 impl PodClassKey {
-    /// `None` for what refers to objects: where they can be used changes.
+    /// `None` for what refers to objects: where they can be used changes. Nor for volumes, whose needs are found anew for
+    /// each Pod.
     fn address(&self) -> Option<Address> {
-        let Self { profile, namespace, scheduling, reach } = self;
+        let Self { profile, namespace, scheduling, reach, volumes } = self;
         let address = [
             Arc::as_ptr(profile).addr(),
             Arc::as_ptr(namespace).addr(),
             Arc::as_ptr(scheduling).addr(),
         ];
-        reach.is_empty().then_some(address)
+        (reach.is_empty() && volumes.is_none()).then_some(address)
     }
 
-    /// The Pod as the rules see it.
+    /// The Pod as the rules see it, but for its volumes.
     pub fn as_pod(&self) -> ClusterPod {
         let pod = ClusterPod::with_scheduling(self.namespace.clone(), self.scheduling.clone());
         ClusterPod { reach: self.reach.clone(), ..pod }
@@ -53,6 +55,7 @@ pub(super) struct PodClass {
     pub node_fit: NodeFit,
     pub static_id: StaticId,
     pub constraints: Constraints,
+    pub volumes: Option<Arc<VolumeNeeds>>,
     /// Whether it, or the profile for it, prefers some Nodes by their labels.
     pub has_preferences: bool,
     pub score_cache: Option<ScoreCache>,
@@ -181,11 +184,14 @@ impl PodClass {
         }
         let node_fit = NodeFit::new(rules, &pod.scheduling)?;
         let constraints = Constraints::new(rules, view.cluster, &pod, index).ok()?;
+        let needs = key.volumes.as_deref();
+        index.is_storage_read |= needs.is_some_and(VolumeNeeds::look_at_storage);
         let scores_affinity = rules.scores_by(Plugin::NodeAffinity);
         Some(Self {
             node_fit,
-            static_id: statics.id(&key.profile, &pod.scheduling, &key.reach),
+            static_id: statics.id(key),
             constraints,
+            volumes: key.volumes.clone(),
             has_preferences: scores_affinity
                 && !(pod.node_affinity.preferred.is_empty()
                     && rules.added_affinity.preferred.is_empty()),

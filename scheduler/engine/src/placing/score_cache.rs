@@ -286,11 +286,26 @@ impl PodClass {
         }
         let (row, extras) = (index.rows.row(slot), index.rows.extras(slot));
         let score = self.node_fit.score(row, extras);
+        if score == INFEASIBLE || !self.takes_volumes(slot, context) {
+            return INFEASIBLE;
+        }
         // A class with hard constraints is only decided here while no Pod of its priority or above is nominated for a Node.
-        if score == INFEASIBLE || row.nominated == 0 || !self.constraints.are_soft() {
+        if row.nominated == 0 || !self.constraints.are_soft() {
             return score;
         }
         if self.fits_beside_nominated(slot, context) { score } else { INFEASIBLE }
+    }
+
+    /// Whether the Node, whose labels suit its volumes, has room for them.
+    fn takes_volumes(&self, slot: Slot, context: Context<'_>) -> bool {
+        let Context { view: View { cluster, .. }, index, .. } = context;
+        let Some(volumes) = &self.volumes else { return true };
+        let has_storage = |name| {
+            let node = cluster.nodes.get(name);
+            node.is_some_and(|it| volumes.find_storage(cluster, &it.node.labels))
+        };
+        index.attached.has_room(slot, volumes)
+            && (!volumes.look_at_storage() || index.rows.name(slot).is_some_and(has_storage))
     }
 
     /// The same for many Nodes: what is the same for most of them is asked once.
@@ -301,8 +316,9 @@ impl PodClass {
         scores: &mut [i16],
     ) {
         let Context { index, groups, .. } = context;
-        let looks_at_pods = self.constraints.affinity.keeps_apart_on_nodes();
-        let Some(quick) = self.node_fit.quick().filter(|_| !looks_at_pods) else {
+        let looks_further =
+            self.constraints.affinity.keeps_apart_on_nodes() || self.volumes.is_some();
+        let Some(quick) = self.node_fit.quick().filter(|_| !looks_further) else {
             for (score, slot) in scores.iter_mut().zip(slots) {
                 *score = self.score(slot, context);
             }

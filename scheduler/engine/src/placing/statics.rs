@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use model::{Reach, SchedulingSpec};
 use rules::{Cluster, Plugin, Reason, Rules};
 
 use super::FixedMap;
 use super::NodeIndex;
 use super::log::Position;
 use super::node_filter_classes::{NodeFilterClass, NodeFilterClassId, NodeFilterClasses};
+use super::pod_classes::PodClassKey;
 use super::rows::Slot;
 
 pub(super) type StaticId = usize;
@@ -83,14 +83,9 @@ pub(super) struct NodeGroups<'a> {
 pub(super) type Numbering = (u32, u32);
 
 impl Statics {
-    pub fn id(
-        &mut self,
-        profile: &Arc<str>,
-        scheduling: &SchedulingSpec,
-        reach: &[Reach],
-    ) -> StaticId {
-        let filter_class = self.filter_classes.id(profile, scheduling, reach);
-        let key = StaticKey { filter_class, images: scheduling.images.clone() };
+    pub fn id(&mut self, of: &PodClassKey) -> StaticId {
+        let filter_class = self.filter_classes.id(of);
+        let key = StaticKey { filter_class, images: of.scheduling.images.clone() };
         if let Some(id) = self.ids.get(&key) {
             return *id;
         }

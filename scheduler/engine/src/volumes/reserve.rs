@@ -35,6 +35,7 @@ impl Engine {
     pub(crate) fn assume_volumes(&mut self, reservation: &Reservation) {
         if let Some(volumes) = &reservation.volumes {
             self.observed.cluster.assumed_volumes.assume(volumes, &reservation.node);
+            self.placing.volumes_moved(volumes, &self.observed.cluster);
         }
     }
 
@@ -42,6 +43,7 @@ impl Engine {
     pub(crate) fn forget_volumes(&mut self, reservation: &Reservation) {
         if let Some(volumes) = &reservation.volumes {
             self.observed.cluster.assumed_volumes.forget(volumes, &reservation.node);
+            self.placing.volumes_moved(volumes, &self.observed.cluster);
         }
     }
 }

@@ -11,7 +11,7 @@ use model::{
     ClusterNode, ClusterPod, Effect, LabelSelector, Node, NodeImage, ObjectKey, Owner, OwnerKind,
     PodDisruptionBudget, Quantity, Taint, resources,
 };
-use rules::Cluster;
+use rules::{Cluster, ClusterObjects};
 use serde_json::Value;
 
 use fields::{int, items, labels, resource_list, small_int, text, texts};
@@ -32,7 +32,9 @@ pub fn cluster(case: &Value) -> Cluster {
     cluster.objects.services = items(&case["services"]).iter().map(service).collect();
     cluster.objects.replica_sets = items(&case["replicaSets"]).iter().map(controller).collect();
     cluster.objects.stateful_sets = items(&case["statefulSets"]).iter().map(controller).collect();
-    volumes::put_all(case, &mut cluster.objects);
+    let mut objects = ClusterObjects::default();
+    volumes::put_all(case, &mut objects);
+    cluster.insert_objects(objects);
     cluster
 }
 

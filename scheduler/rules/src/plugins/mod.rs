@@ -39,6 +39,7 @@ pub(crate) use inter_pod_affinity::Counts;
 pub use inter_pod_affinity::{existing_term_matches, own_term_matches};
 pub use node_resources_balanced_allocation::balanced_score;
 pub use node_resources_fit::{ResourceUse, fit_score};
+pub use node_volume_limits::{Attachable, attach_limits, attached_by, attached_to};
 pub(crate) use pod_topology_spread::Spread;
 pub use pod_topology_spread::{Constraint, constraints, has_every_key, score_needs_every_key};
 pub use registration::{Point, Registration, Role};
@@ -46,6 +47,15 @@ pub use volume_binding::find_pod_volumes;
 pub(crate) use volume_binding::{ClaimsToBind, makes_volumes};
 pub(crate) use volume_restrictions::ExclusiveClaims;
 pub(crate) use volume_zone::ZoneConditions;
+
+/// What the plugins of volumes know together.
+pub(crate) mod volumes {
+    pub(crate) use super::node_volume_limits::{Attachable, Attaching};
+    pub(crate) use super::volume_binding::{
+        VolumeRequest, free_volumes, has_room, makes_volumes, own_volume, publishes_capacity,
+    };
+    pub(crate) use super::volume_zone::{ZoneConditions, are_zones_met};
+}
 
 use crate::cluster_objects::{ObjectEffect, cluster_objects};
 use crate::reason::reasons;

@@ -36,7 +36,13 @@ impl Story {
         let pods = self.cluster.pods().values().filter(|pod| pod.node.is_none());
         let Some(pod) = pods.min_by(|one, other| one.uid.cmp(&other.uid)).cloned() else { return };
         let (namespace, scheduling) = (pod.namespace().clone(), pod.scheduling.clone());
-        let class = PodClassKey { profile: "p".into(), namespace, scheduling, reach: Vec::new() };
+        let class = PodClassKey {
+            profile: "p".into(),
+            namespace,
+            scheduling,
+            reach: Vec::new(),
+            volumes: None,
+        };
         let seats = self.placing.seats().to_vec();
         let mut new = Placing::of(&self.cluster, seats, CacheLimit::default());
         let mut random = self.random.clone();
@@ -74,8 +80,13 @@ fn what_nodes_were_once_uses_up_no_numbers() {
     }
     scheduling.images.push("app:1".into());
     let (profile, namespace) = ("p".into(), "team-a".into());
-    let class =
-        PodClassKey { profile, namespace, scheduling: Arc::new(scheduling), reach: Vec::new() };
+    let class = PodClassKey {
+        profile,
+        namespace,
+        scheduling: Arc::new(scheduling),
+        reach: Vec::new(),
+        volumes: None,
+    };
     let (mut cluster, mut placing) = (Cluster::default(), Placing::default());
     let (rules, mut random) = (Rules::default(), Rng::new(7));
     let image = Arc::new(NodeImage { names: vec!["app:1".into()], size_bytes: 1 << 30 });

@@ -53,7 +53,13 @@ impl Story {
         }
         let pod = waiting.swap_remove(self.random.below(waiting.len()));
         let (namespace, scheduling) = (pod.namespace().clone(), pod.scheduling.clone());
-        let class = PodClassKey { profile: "p".into(), namespace, scheduling, reach: Vec::new() };
+        let class = PodClassKey {
+            profile: "p".into(),
+            namespace,
+            scheduling,
+            reach: Vec::new(),
+            volumes: None,
+        };
         let view = View { rules: &self.rules, cluster: &self.cluster };
         let Decision::Rejected(rejection) = decide(&self.rules, &self.cluster, &pod) else {
             return;

@@ -12,23 +12,23 @@ use crate::plugins::volume_binding::makes_volumes;
 use crate::volume_problem::VolumeProblem;
 
 /// A volume by its driver and what that calls it. One that does not exist yet goes by its claim.
-pub(super) type Attachable = (Arc<str>, Handle);
+pub type Attachable = (Arc<str>, Handle);
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Handle {
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Handle {
     Known(Arc<str>),
     NotMade(ObjectKey),
 }
 
 /// Why it is not known what a volume of a Pod is.
-pub(super) enum Unknown {
+pub(crate) enum Unknown {
     Claim(VolumeProblem),
     NotOwned(VolumeProblem),
     Disk(TranslationError),
 }
 
 /// The view of one Node.
-pub(super) struct Attaching<'a> {
+pub(crate) struct Attaching<'a> {
     pub cluster: &'a Cluster,
     /// Of the Node. In-tree volumes are only counted where there is one.
     pub csi_node: Option<&'a CsiNode>,

@@ -1,12 +1,13 @@
 //! Volumes of Pods and attachments on the Node, with those of the Pod, against the limits of the drivers.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use model::{ObjectKey, PersistentVolumeClaim, PodVolumeBindings, VolumeSource};
+use model::{PersistentVolumeClaim, PodVolumeBindings};
 
-use super::attachable::{Attachable, Attaching, Handle, Unknown};
+use super::attachable::{Attachable, Attaching, Unknown};
+use super::attached::{attach_limits, attached_by, attachments};
 use crate::plugins::Plugin;
 use crate::plugins::volume_binding::find;
 use crate::reason::{Reason, unless};
@@ -22,16 +23,15 @@ pub(super) fn filter(trial: &Trial<'_>) -> Vec<Reason> {
         Ok(new) => new,
         Err(reason) => return vec![reason],
     };
-    let limits: BTreeMap<&Arc<str>, i64> = csi_node
-        .into_iter()
-        .flat_map(|csi_node| &csi_node.drivers)
-        .filter_map(|(driver, count)| Some((driver, i64::from((*count)?))))
-        .collect();
+    let node = &trial.node.node.name;
+    let limits: Vec<(&Arc<str>, i64)> = attach_limits(trial.cluster, node).collect();
     if new.is_empty() || limits.is_empty() {
         return Vec::new();
     }
-    let mut attached = volumes_of_pods(trial, &attaching);
-    attached.extend(attachments(trial));
+    let mut attached: BTreeSet<Attachable> = attachments(trial.cluster, node).collect();
+    for pod in trial.pods() {
+        attached.extend(attached_by(trial.cluster, pod, node));
+    }
     // Of those that are attached without a Pod, kube-scheduler counts one that the Pod brings a second time.
     new.retain(|volume| !attached.contains(volume));
     let count = |volumes: &BTreeSet<Attachable>, driver: &Arc<str>| {
@@ -73,44 +73,4 @@ fn new_volumes(
         }
     }
     Ok(new)
-}
-
-/// What is attached for the Pods on the Node. A Pod with a volume of which nothing is known has nothing attached for
-/// it; kube-scheduler ends every attempt that looks at such a Node, unless it is the claim that is missing.
-fn volumes_of_pods(trial: &Trial<'_>, attaching: &Attaching<'_>) -> BTreeSet<Attachable> {
-    let takes = |claim: &PersistentVolumeClaim| taken_by(trial, &claim.key);
-    let mut attached = BTreeSet::new();
-    for pod in trial.pods() {
-        for volume in pod.volumes.iter() {
-            if let Ok(attachable) = attaching.of(pod, volume, takes) {
-                attached.extend(attachable);
-            }
-        }
-    }
-    attached
-}
-
-/// The PersistentVolume that a claim of a placed Pod is about to have.
-fn taken_by(trial: &Trial<'_>, claim: &ObjectKey) -> Option<Arc<str>> {
-    let written =
-        trial.cluster.objects.volumes.values().find(|volume| {
-            volume.claim_ref.as_ref().is_some_and(|reference| reference.key == *claim)
-        });
-    let written = written.map(|volume| volume.name.clone());
-    written.or_else(|| trial.cluster.assumed_volumes.volume_of(claim).cloned())
-}
-
-/// What is attached to the Node, whether a Pod uses it or not.
-fn attachments(trial: &Trial<'_>) -> impl Iterator<Item = Attachable> {
-    let objects = &trial.cluster.objects;
-    let of_node = objects.attachments.values().filter(|it| it.node == trial.node.node.name);
-    of_node.filter(|it| !it.attacher.is_empty()).filter_map(|attachment| {
-        let volume = objects.volumes.get(attachment.volume_name.as_ref()?)?;
-        match &volume.source {
-            VolumeSource::Csi { handle, .. } => {
-                Some((attachment.attacher.clone(), Handle::Known(handle.clone())))
-            }
-            VolumeSource::InTree { .. } | VolumeSource::Other => None,
-        }
-    })
 }

@@ -1,7 +1,12 @@
 //! NodeVolumeLimits: a CSI driver attaches only so many volumes to a Node.
 
 mod attachable;
+mod attached;
 mod filter;
+
+pub use attachable::Attachable;
+pub(crate) use attachable::Attaching;
+pub use attached::{attach_limits, attached_by, attached_to};
 
 use super::{Point, Registration, reasons};
 

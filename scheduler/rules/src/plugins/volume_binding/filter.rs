@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{ClusterNode, PersistentVolume, PersistentVolumeClaim, PodVolumeBindings};
+use model::{ClusterNode, PersistentVolumeClaim, PodVolumeBindings};
 
 use super::affinity;
 use super::pre_filter::ClaimsToBind;
@@ -59,7 +59,7 @@ fn bind(
         }
     }
     free.sort_by_key(|claim| claim.request);
-    let parts = Parts { cluster, claims, node, selected, free };
+    let parts = Parts { cluster, node, selected, free };
     let chosen = choose_each(&parts)?;
     match parts.with(&chosen) {
         Ok(bindings) => Ok(bindings),
@@ -72,7 +72,6 @@ fn bind(
 /// One Node and the claims to bind on it.
 pub(super) struct Parts<'a> {
     pub cluster: &'a Cluster,
-    pub claims: &'a ClaimsToBind,
     pub node: &'a ClusterNode,
     /// For which a volume is being made on this Node.
     pub selected: Vec<&'a Arc<PersistentVolumeClaim>>,
@@ -80,11 +79,7 @@ pub(super) struct Parts<'a> {
     pub free: Vec<&'a Arc<PersistentVolumeClaim>>,
 }
 
-impl<'a> Parts<'a> {
-    pub fn volumes_of(&self, claim: &PersistentVolumeClaim) -> &'a [Arc<PersistentVolume>] {
-        self.claims.volumes.get(&claim.class).map_or(&[], Vec::as_slice)
-    }
-
+impl Parts<'_> {
     /// What is to be written if the free claims take these, and volumes are made for the rest.
     fn with(&self, chosen: &StaticBindings<'_>) -> Result<PodVolumeBindings, Reason> {
         let is_left = |claim: &&&Arc<PersistentVolumeClaim>| !chosen.contains_key(&claim.key);
@@ -92,7 +87,7 @@ impl<'a> Parts<'a> {
             self.free.iter().filter(is_left).map(|claim| &***claim).collect();
         let selected: Vec<&PersistentVolumeClaim> =
             self.selected.iter().map(|claim| &***claim).collect();
-        check_provisions(self.cluster, self.node, &selected, &left)?;
+        check_provisions(self.cluster, &self.node.node.labels, &selected, &left)?;
         let taken = |claim: &&Arc<PersistentVolumeClaim>| {
             chosen.get(&claim.key).map(|volume| (claim.key.clone(), volume.name.clone()))
         };

@@ -9,7 +9,8 @@ mod static_binding;
 
 pub(super) use filter::find;
 pub(crate) use pre_filter::ClaimsToBind;
-pub(crate) use provision::makes_volumes;
+pub(crate) use provision::{has_room, makes_volumes, publishes_capacity};
+pub(crate) use static_binding::{VolumeRequest, free_volumes, own_volume};
 
 use model::{ClusterNode, ClusterPod, PodVolumeBindings};
 

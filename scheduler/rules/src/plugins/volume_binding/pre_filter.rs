@@ -1,11 +1,8 @@
 //! The claims of the Pod, sorted by what is left to do for them.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{
-    BindingMode, ClusterPod, ObjectKey, PersistentVolume, PersistentVolumeClaim, PodVolume,
-};
+use model::{BindingMode, ClusterPod, ObjectKey, PersistentVolumeClaim, PodVolume};
 
 use crate::cluster::Cluster;
 use crate::cycle::{CycleState, PodContext, PreFilterStatus};
@@ -20,8 +17,6 @@ pub(crate) struct ClaimsToBind {
     pub bound: Vec<Arc<PersistentVolumeClaim>>,
     /// Those that wait for the Pod to have a Node.
     pub delayed: Vec<Arc<PersistentVolumeClaim>>,
-    /// The PersistentVolumes of their classes, the smallest first.
-    pub volumes: BTreeMap<Arc<str>, Vec<Arc<PersistentVolume>>>,
 }
 
 pub(super) fn pre_filter(
@@ -57,7 +52,6 @@ pub(super) fn pre_filter(
     if is_any_immediate {
         return Err(PreFilterStatus::Rejected(Reason::UNBOUND_IMMEDIATE_CLAIMS));
     }
-    to_bind.volumes = volumes_of_classes(cluster, &to_bind.delayed);
     Ok(())
 }
 
@@ -97,24 +91,4 @@ fn is_delayed(cluster: &Cluster, claim: &PersistentVolumeClaim) -> Result<bool, 
         return Err(PreFilterStatus::Failed(why));
     };
     Ok(!claim.class.is_empty() && mode == BindingMode::WaitForFirstConsumer)
-}
-
-fn volumes_of_classes(
-    cluster: &Cluster,
-    claims: &[Arc<PersistentVolumeClaim>],
-) -> BTreeMap<Arc<str>, Vec<Arc<PersistentVolume>>> {
-    let mut volumes: BTreeMap<_, Vec<Arc<PersistentVolume>>> =
-        claims.iter().map(|claim| (claim.class.clone(), Vec::new())).collect();
-    if volumes.is_empty() {
-        return volumes;
-    }
-    for volume in cluster.objects.volumes.values() {
-        if let Some(of_class) = volumes.get_mut(&volume.class) {
-            of_class.push(volume.clone());
-        }
-    }
-    for of_class in volumes.values_mut() {
-        of_class.sort_by(|a, b| a.capacity.cmp(&b.capacity).then_with(|| a.name.cmp(&b.name)));
-    }
-    volumes
 }

@@ -13,7 +13,7 @@ use super::static_binding::{StaticBindings, choices};
 /// the rest, the largest first. `None`: there is no such assignment.
 pub(super) fn rearranged<'a>(parts: &Parts<'a>) -> Option<StaticBindings<'a>> {
     let can_be_made = |claim: &PersistentVolumeClaim| {
-        check_provisions(parts.cluster, parts.node, &[], &[claim]).is_ok()
+        check_provisions(parts.cluster, &parts.node.node.labels, &[], &[claim]).is_ok()
     };
     let (optional, required): (Vec<_>, Vec<_>) =
         parts.free.iter().copied().partition(|claim| can_be_made(claim));

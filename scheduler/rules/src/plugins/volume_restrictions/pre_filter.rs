@@ -36,12 +36,9 @@ pub(super) fn pre_filter(
             holders.insert(key, 0);
         }
     }
-    if !holders.is_empty() {
-        for (other, _) in cluster.placed().filter(|(other, _)| other.uid != pod.uid) {
-            for (claim, count) in &mut holders {
-                *count += i64::from(uses(other, claim));
-            }
-        }
+    for (claim, count) in &mut holders {
+        let others = cluster.users(claim).filter(|other| other.uid != pod.uid);
+        *count = others.map(|other| i64::from(uses(other, claim))).sum();
     }
     let has_disk = pod
         .volumes

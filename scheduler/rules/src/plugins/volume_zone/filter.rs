@@ -1,5 +1,8 @@
 //! A Node that names no zone and no region takes any volume.
 
+use model::Labels;
+
+use super::ZoneConditions;
 use crate::reason::{Reason, unless};
 use crate::trial::Trial;
 
@@ -12,14 +15,16 @@ pub(super) const KEYS: [&str; 4] = [BETA_ZONE, BETA_REGION, ZONE, REGION];
 
 pub(super) fn filter(trial: &Trial<'_>) -> Vec<Reason> {
     let labels = &trial.node.node.labels;
-    if !KEYS.iter().any(|key| labels.contains_key(*key)) {
-        return Vec::new();
-    }
-    let holds = trial.state.volume_zones.iter().all(|(key, values)| {
-        let value = labels.get(*key).or_else(|| labels.get(present_key(key)));
-        value.is_some_and(|value| values.contains(value))
-    });
-    unless(holds, Reason::VOLUME_ZONE)
+    unless(are_zones_met(&trial.state.volume_zones, labels), Reason::VOLUME_ZONE)
+}
+
+pub(crate) fn are_zones_met(conditions: &ZoneConditions, labels: &Labels) -> bool {
+    let is_anywhere = !KEYS.iter().any(|key| labels.contains_key(*key));
+    is_anywhere
+        || conditions.iter().all(|(key, values)| {
+            let value = labels.get(*key).or_else(|| labels.get(present_key(key)));
+            value.is_some_and(|value| values.contains(value))
+        })
 }
 
 /// The key of today for a beta one; not the other way round.

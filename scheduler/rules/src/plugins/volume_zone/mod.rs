@@ -3,6 +3,7 @@
 mod filter;
 mod pre_filter;
 
+pub(crate) use filter::are_zones_met;
 pub(crate) use pre_filter::ZoneConditions;
 
 use super::{Point, Registration, reasons};

@@ -17,7 +17,7 @@ use model::{
 };
 
 use crate::testkit::{PodBuilder, labels, raw};
-use crate::{Cluster, Reason, Rules, find_pod_volumes};
+use crate::{Cluster, ClusterObject, Reason, Rules, find_pod_volumes};
 
 const GIB: i64 = 1 << 30;
 
@@ -140,22 +140,22 @@ trait Put<T> {
 }
 
 macro_rules! put {
-    ($($object:ty => $field:ident by $key:ident),+ $(,)?) => {
+    ($($object:ty as $kind:ident by $key:ident),+ $(,)?) => {
         $(impl Put<$object> for Cluster {
             fn put(&mut self, object: $object) {
-                self.objects.$field.insert(object.$key.clone(), object.into());
+                self.insert_object(ClusterObject::$kind(object.$key.clone(), object.into()));
             }
         })+
     };
 }
 put! {
-    PersistentVolume => volumes by name,
-    PersistentVolumeClaim => claims by key,
-    StorageClass => storage_classes by name,
-    CsiNode => csi_nodes by name,
-    CsiDriver => csi_drivers by name,
-    CsiStorageCapacity => capacities by key,
-    VolumeAttachment => attachments by name,
+    PersistentVolume as PersistentVolume by name,
+    PersistentVolumeClaim as PersistentVolumeClaim by key,
+    StorageClass as StorageClass by name,
+    CsiNode as CsiNode by name,
+    CsiDriver as CsiDriver by name,
+    CsiStorageCapacity as CsiStorageCapacity by key,
+    VolumeAttachment as VolumeAttachment by name,
 }
 
 /// What the Pod would take on the Node, as `claim=volume` and `claim+`.
