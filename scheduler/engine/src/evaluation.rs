@@ -46,9 +46,10 @@ impl Engine {
 
     /// One of the best Nodes for a Pod of this class, or why there is none. `None`: only [`Self::evaluate`] can tell.
     pub(crate) fn best_node(&mut self, key: &ParkKey) -> Option<Result<NodeName, Diagnosis>> {
-        let Some(class) = self.class_key(key) else {
-            return self.best_node_with_volumes(key).map(Ok);
-        };
+        if !key.volumes.is_empty() {
+            return self.best_node_with_volumes(key);
+        }
+        let class = self.class_key_without_volumes(key);
         let rules = &self.config.profiles.of(&key.profile).rules;
         let nominated =
             key.nominated.as_ref().and_then(|(node, _)| self.observed.cluster.nodes.get(node));
@@ -70,20 +71,19 @@ impl Engine {
         }
     }
 
-    /// The same for a Pod with volumes. `None` also where it fits on no Node.
-    fn best_node_with_volumes(&mut self, key: &ParkKey) -> Option<NodeName> {
+    fn best_node_with_volumes(&mut self, key: &ParkKey) -> Option<Result<NodeName, Diagnosis>> {
         let pod = self.pod_to_place(key);
         let rules = &self.config.profiles.of(&key.profile).rules;
         let cluster = &self.observed.cluster;
         if let Some((name, _)) = &key.nominated {
             let node = cluster.nodes.get(name)?;
             let fits = rules::filter(rules, cluster, &pod, node).is_empty();
-            return fits.then(|| name.clone());
+            return fits.then(|| Ok(name.clone()));
         }
         let volumes = PodVolumeNeeds::of(rules, cluster, &pod)?;
         if let Some(few) = self.placing.few_nodes_for(&volumes, cluster) {
             let best = best_among(rules, cluster, &pod, few.iter())?;
-            return Some(self.any_of(&best));
+            return Some(Ok(self.any_of(&best)));
         }
         if self.placing.has_room_for_rest(&volumes) {
             return None;
@@ -91,16 +91,39 @@ impl Engine {
         let volumes = Some(Arc::new(volumes.needs));
         let class = PodClassKey { volumes, ..self.class_key_without_volumes(key) };
         let view = View { rules, cluster };
-        match self.placing.choose(view, &class, &mut self.rng) {
-            Choice::On(node) => Some(node),
-            Choice::Nowhere | Choice::Unknown => None,
+        let (placing, rng) = (&mut self.placing, &mut self.rng);
+        match placing.choose(view, &class, rng) {
+            Choice::On(node) => Some(Ok(node)),
+            Choice::Nowhere => placing.diagnose(view, &class, None, rng).map(Err),
+            Choice::Unknown => None,
         }
     }
 
-    /// The class of Pod by what bears on where it goes, with what it refers to as it is now. None of a Pod with volumes:
-    /// only the plain rules know these.
-    pub(crate) fn class_key(&self, key: &ParkKey) -> Option<PodClassKey> {
-        key.volumes.is_empty().then(|| self.class_key_without_volumes(key))
+    /// Why a Pod with volumes is rejected before any Node is tried: most often its claims are not bound. No Node is looked
+    /// at, because thousands may wait so.
+    pub(crate) fn rejected_as_whole(&self, key: &ParkKey) -> Option<NodesRejection> {
+        let (rules, cluster) = (self.rules_of(&key.profile), &self.observed.cluster);
+        if key.volumes.is_empty() || cluster.nodes.is_empty() {
+            return None;
+        }
+        let reason = rules::rejected_as_whole(rules, cluster, &self.pod_to_place(key))?;
+        Some(NodesRejection::of_pod(reason, cluster, !rules.switched_off.preemption))
+    }
+
+    /// The class of Pod by what bears on where it goes, with what it refers to as it is now. `None`: only the plain rules
+    /// know what its volumes ask for.
+    pub(crate) fn class_key(&mut self, key: &ParkKey) -> Option<PodClassKey> {
+        let class = self.class_key_without_volumes(key);
+        if key.volumes.is_empty() {
+            return Some(class);
+        }
+        let rules = &self.config.profiles.of(&key.profile).rules;
+        let cluster = &self.observed.cluster;
+        let volumes = PodVolumeNeeds::of(rules, cluster, &self.pod_to_place(key))?;
+        let is_odd = !volumes.needs.has_known_reasons()
+            || self.placing.few_nodes_for(&volumes, cluster).is_some()
+            || self.placing.has_room_for_rest(&volumes);
+        (!is_odd).then(|| PodClassKey { volumes: Some(Arc::new(volumes.needs)), ..class })
     }
 
     /// The same, of what is asked for besides volumes.

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use model::NodeName;
-use rules::{CLAIMS_NOT_FOUND, PREEMPTION, Preemption, Reason};
+use rules::{CLAIMS_NOT_FOUND, Cluster, PREEMPTION, Preemption, Reason};
 
 /// What the Nodes said. A Node may give several reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +66,19 @@ impl NodesRejection {
             }
         }
         Self { reasons, preemption: preemption.map(Into::into), ..Self::default() }
+    }
+
+    /// Of a Pod that is rejected before any Node is tried. `preempts`: whether kube-scheduler would try to preempt.
+    pub(crate) fn of_pod(reason: Reason, cluster: &Cluster, preempts: bool) -> Self {
+        let examples = cluster.nodes.keys().take(EXAMPLES_MAX).cloned().collect();
+        let text = reason.to_string();
+        let count = ReasonCount { reason, nodes: cluster.nodes.len(), examples };
+        Self {
+            whole_pod: Some(text.as_str().into()),
+            reasons: [(text, count)].into(),
+            claims_not_found: preempts,
+            ..Self::default()
+        }
     }
 
     pub(crate) fn new(rejection: &rules::Rejection, preemption: &Preemption) -> Self {

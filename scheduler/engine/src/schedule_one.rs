@@ -125,6 +125,9 @@ impl Engine {
             Some(Err(why)) => return Err(self.not_placed(why)),
             None => {}
         }
+        if let Some(rejected) = self.rejected_as_whole(key) {
+            return Err(self.rejected_by_nodes(rejected).into());
+        }
         match self.evaluate(key) {
             Evaluation::Failed(why) => Err(Rejection::Failed(why).into()),
             Evaluation::Feasible(placement) => {

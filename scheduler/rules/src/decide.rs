@@ -98,6 +98,14 @@ pub fn decide_among(
     place(context, feasible, rejected)
 }
 
+/// Why the Pod is rejected on every Node, before any is tried.
+pub fn rejected_as_whole(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Option<Reason> {
+    match (PodContext { rules, cluster, pod }).pre_filter() {
+        Err(NotFiltered::Rejected(reason)) => Some(reason),
+        Ok(_) | Err(NotFiltered::Failed(_)) => None,
+    }
+}
+
 /// The best Nodes for a Pod that can only be on one of these. `None`: it cannot, or the attempt fails at one of them.
 pub fn best_among<'a>(
     rules: &Rules,

@@ -44,6 +44,7 @@ pub use cluster::{ByUid, Cluster, NodeUsage};
 pub use cluster_objects::ObjectEffect;
 pub use decide::{
     Decision, Placement, best_among, decide, decide_among, filter, filter_without, fits_somewhere,
+    rejected_as_whole,
 };
 pub use failure::{Failure, FailureCause};
 pub use plugins::{

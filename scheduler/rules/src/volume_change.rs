@@ -230,14 +230,17 @@ fn attached_otherwise(
         nodes.extend(attached.map(|it| it.node.clone()));
         claims.extend(index.claims_naming(&volume.name));
     }
-    // A claim for which no volume is made counts as the one that is reserved for it.
+    // A claim for which no volume is made, and whose own is not known, counts as the one that is reserved for it.
+    let is_known = |name: &Arc<str>| cluster.objects.volumes.contains_key(name);
     let is_unbound = |key: &&ObjectKey| {
-        let claim = cluster.objects.claims.get(*key).filter(|claim| claim.volume_name.is_none());
+        let claim = cluster.objects.claims.get(*key);
+        let claim = claim.filter(|claim| !claim.volume_name.as_ref().is_some_and(is_known));
         let class = claim.and_then(|it| cluster.objects.storage_classes.get(&it.class));
         class.is_some_and(|class| !makes_volumes(class))
     };
     let versions = [before, after].into_iter().flatten();
     let reserved = versions.filter_map(|it| Some(&it.claim_ref.as_ref()?.key));
+    let reserved = reserved.chain(cluster.assumed_volumes.claim_of(&volume.name));
     claims.extend(reserved.filter(is_unbound));
     nodes.extend(nodes_using(cluster, &claims));
     nodes

@@ -16,6 +16,7 @@ use crate::plugins::volumes::{
     Attachable, Attaching, VolumeRequest, ZoneConditions, are_zones_met, free_volumes, has_room,
     makes_volumes, own_volume, publishes_capacity,
 };
+use crate::reason::Reason;
 use crate::rules::Rules;
 
 const PLUGINS: [Plugin; 4] = [
@@ -40,6 +41,8 @@ pub struct VolumeNeeds {
     provisions: Vec<(Arc<str>, Quantity)>,
     /// How many volumes of each driver it brings.
     pub attaches: BTreeMap<Arc<str>, usize>,
+    /// Its claims that are not bound are of so many classes.
+    delayed_classes: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +81,10 @@ impl PodVolumeNeeds {
         for claim in &state.claims_to_bind.bound {
             it.needs.add_bound(cluster, claim)?;
         }
-        for claim in &state.claims_to_bind.delayed {
+        let delayed = &state.claims_to_bind.delayed;
+        let classes: BTreeSet<&Arc<str>> = delayed.iter().map(|claim| &claim.class).collect();
+        it.needs.delayed_classes = classes.len();
+        for claim in delayed {
             match cluster.assumed_volumes.selected_node(claim) {
                 Some(node) => it.selected_node = Some(node.into()),
                 None => it.needs.add_delayed(cluster, claim)?,
@@ -143,7 +149,15 @@ impl VolumeNeeds {
 
     /// The part of it that the labels of a Node alone decide. `None`: there is none.
     pub fn of_labels(&self) -> Option<Self> {
-        let Self { affinities, zones, topologies, takes: _, provisions: _, attaches: _ } = self;
+        let Self {
+            affinities,
+            zones,
+            topologies,
+            takes: _,
+            provisions: _,
+            attaches: _,
+            delayed_classes: _,
+        } = self;
         let is_any = !(affinities.is_empty() && zones.is_empty() && topologies.is_empty());
         is_any.then(|| Self {
             affinities: affinities.clone(),
@@ -153,14 +167,45 @@ impl VolumeNeeds {
         })
     }
 
+    /// Whether [`Self::reasons`] can tell: of claims of several classes, the first that lacks something decides.
+    pub fn has_known_reasons(&self) -> bool {
+        self.delayed_classes <= 1 || self.provisions.is_empty()
+    }
+
+    /// Why a Node with these labels does not take the volumes, in kube-scheduler's order.
+    pub fn reasons(&self, cluster: &Cluster, labels: &Labels, is_attachable: bool) -> Vec<Reason> {
+        if !is_attachable {
+            return vec![Reason::MAX_VOLUME_COUNT];
+        }
+        let mut reasons = Vec::new();
+        if !self.affinities.iter().all(|it| it.matches_labels(labels)) {
+            reasons.push(Reason::VOLUME_NODE_AFFINITY);
+        }
+        if !self.finds_volume(cluster, labels) || !self.is_topology_allowed(labels) {
+            reasons.push(Reason::NO_VOLUME_TO_BIND);
+        } else if !has_room(cluster, labels, &self.provisions) {
+            reasons.push(Reason::NOT_ENOUGH_STORAGE);
+        }
+        if reasons.is_empty() && !are_zones_met(&self.zones, labels) {
+            reasons.push(Reason::VOLUME_ZONE);
+        }
+        reasons
+    }
+
+    fn is_topology_allowed(&self, labels: &Labels) -> bool {
+        self.topologies.iter().all(|terms| terms.iter().any(|term| term.matches_labels(labels)))
+    }
+
+    fn finds_volume(&self, cluster: &Cluster, labels: &Labels) -> bool {
+        let is_free = |it: &VolumeRequest| free_volumes(cluster, it, labels).next().is_some();
+        self.takes.as_ref().is_none_or(is_free)
+    }
+
     /// Whether its volumes can be used, or made, on a Node with these labels.
     pub fn admit(&self, labels: &Labels) -> bool {
         self.affinities.iter().all(|it| it.matches_labels(labels))
             && are_zones_met(&self.zones, labels)
-            && self
-                .topologies
-                .iter()
-                .all(|terms| terms.iter().any(|term| term.matches_labels(labels)))
+            && self.is_topology_allowed(labels)
     }
 
     /// Labels of which every Node that takes it has one of these values.
@@ -176,8 +221,6 @@ impl VolumeNeeds {
     /// Whether a PersistentVolume that it takes is free, and there is room for those that are made, for a Node with these
     /// labels.
     pub fn find_storage(&self, cluster: &Cluster, labels: &Labels) -> bool {
-        let is_free = |it: &VolumeRequest| free_volumes(cluster, it, labels).next().is_some();
-        self.takes.as_ref().is_none_or(is_free)
-            && (self.provisions.is_empty() || has_room(cluster, labels, &self.provisions))
+        self.finds_volume(cluster, labels) && has_room(cluster, labels, &self.provisions)
     }
 }

@@ -15,7 +15,7 @@ impl PodClass {
     /// Why the Node cannot take it; nothing when it can.
     pub fn reasons(&self, slot: Slot, context: Context<'_>, reasons: &mut Vec<Reason>) {
         let Context { view, index, groups } = context;
-        if let Some(rejection) = groups.rejection(slot) {
+        if let Some(rejection) = groups.rejection(slot).filter(|it| !it.is_empty()) {
             reasons.extend_from_slice(rejection);
             return;
         }
@@ -34,6 +34,9 @@ impl PodClass {
         match &capacity {
             NodeCapacity::Current(row, extras) => missing(fit, row, extras, reasons),
             NodeCapacity::WithNominated(it) => missing(fit, &it.row, &it.extras, reasons),
+        }
+        if reasons.is_empty() {
+            self.reasons_of_volumes(slot, context, reasons);
         }
         if reasons.is_empty() {
             reasons.extend(self.constraints.reason(slot, index));
@@ -101,6 +104,7 @@ impl PodClass {
             || !self.node_fit.ports.is_empty()
             || lacks_features
             || index.rows.is_extreme(slot)
+            || !self.takes_volumes(slot, context)
         {
             return None;
         }

@@ -1,7 +1,7 @@
 //! Why a class of Pods fits on no Node, and which preemption would help (kube-scheduler's Diagnosis and PostFilter).
 
 use model::{ClusterPod, NodeName, NodeSelector, PodUid, PreemptionPolicy};
-use rules::{Candidate, Ineligible, Reason, candidates, has_leaving_victims};
+use rules::{Candidate, Ineligible, Reason, VolumeNeeds, candidates, has_leaving_victims};
 
 use super::pod_classes::{PodClass, PodClassId, PodClassKey};
 use super::rows::Slot;
@@ -51,7 +51,8 @@ impl Placing {
         nominated: Option<&ClusterPod>,
         rng: &mut Rng,
     ) -> Option<Diagnosis> {
-        if few_named(view.rules, key).is_some() {
+        let is_unknown = |it: &VolumeNeeds| !it.has_known_reasons();
+        if few_named(view.rules, key).is_some() || key.volumes.as_deref().is_some_and(is_unknown) {
             return None;
         }
         let id = self.ready(view, key)?;
@@ -286,6 +287,10 @@ impl PodClass {
     ) -> Option<Result<Candidate, rules::PreemptionRefusal>> {
         let by_room = self.victims_by_capacity(slot, context).map(|it| it.map(Candidate::from));
         by_room.or_else(|| {
+            // The Pod of the class has no volumes.
+            if self.volumes.is_some() {
+                return None;
+            }
             let node = context.index.rows.name(slot)?;
             let view = context.view;
             let (mut found, mut refused) =

@@ -22,7 +22,7 @@
 //!     node_fit       what looks at one Node by itself: resources, ports
 //!     constraints    what looks at other Pods
 //!     normalizer     scores that are normalized over all feasible Nodes
-//!   volumes        what a Pod with volumes is asked first
+//!   volumes        the quick form of the plugins of volumes
 //!   cache          the limit on all of these
 //! ```
 //!
@@ -184,8 +184,7 @@ impl Placing {
 
     pub fn choose(&mut self, view: View<'_>, key: &PodClassKey, rng: &mut Rng) -> Choice {
         self.tidy(view.cluster);
-        let is_reserved = || self.index.has_nominated(key.scheduling.priority);
-        if view.cluster.nodes.is_empty() || key.volumes.is_some() && is_reserved() {
+        if view.cluster.nodes.is_empty() {
             return Choice::Unknown;
         }
         if let Some(named) = few_named(view.rules, key) {
@@ -210,8 +209,6 @@ impl Placing {
         let winner = self.compete(id, view, rng);
         match winner.and_then(|slot| self.index.rows.name(slot)) {
             Some(node) => Choice::On(node.clone()),
-            // Why it fits nowhere is only known of what it asks for besides volumes.
-            None if key.volumes.is_some() => Choice::Unknown,
             None => Choice::Nowhere,
         }
     }
@@ -281,7 +278,9 @@ impl Placing {
             class.counted_at = None;
         }
         let has_nominated = index.has_nominated(class.pod.priority);
-        (class.constraints.are_soft() || !has_nominated)
+        // What nominated Pods take beyond capacity is not counted.
+        let counts_capacity_only = class.constraints.are_soft() && class.volumes.is_none();
+        (counts_capacity_only || !has_nominated)
             && statics.sync(class.static_id, view.rules, view.cluster, index)
     }
 

@@ -296,18 +296,6 @@ impl PodClass {
         if self.fits_beside_nominated(slot, context) { score } else { INFEASIBLE }
     }
 
-    /// Whether the Node, whose labels suit its volumes, has room for them.
-    fn takes_volumes(&self, slot: Slot, context: Context<'_>) -> bool {
-        let Context { view: View { cluster, .. }, index, .. } = context;
-        let Some(volumes) = &self.volumes else { return true };
-        let has_storage = |name| {
-            let node = cluster.nodes.get(name);
-            node.is_some_and(|it| volumes.find_storage(cluster, &it.node.labels))
-        };
-        index.attached.has_room(slot, volumes)
-            && (!volumes.look_at_storage() || index.rows.name(slot).is_some_and(has_storage))
-    }
-
     /// The same for many Nodes: what is the same for most of them is asked once.
     fn write_scores(
         &self,

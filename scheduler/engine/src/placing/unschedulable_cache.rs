@@ -131,7 +131,9 @@ impl UnschedulableCache {
         slots: impl Iterator<Item = Slot>,
     ) -> Option<()> {
         let mut for_plain_rules: BTreeMap<NodeName, (Slot, Vec<Reason>)> = BTreeMap::new();
-        let asks_for_room = class.constraints.are_soft() && class.node_fit.look_at_rows_only();
+        let asks_for_room = class.constraints.are_soft()
+            && class.node_fit.look_at_rows_only()
+            && class.volumes.is_none();
         let mut by_signature: FixedMap<NodeSignature, u16> = FixedMap::default();
         let mut last: Option<(NodeSignature, u16)> = None;
         for slot in slots {
@@ -163,6 +165,10 @@ impl UnschedulableCache {
         }
         if for_plain_rules.is_empty() {
             return Some(());
+        }
+        // The Pod of the class has no volumes.
+        if class.volumes.is_some() {
+            return None;
         }
         let view = context.view;
         let (mut found, mut refusals) =

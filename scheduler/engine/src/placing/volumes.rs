@@ -1,12 +1,16 @@
-//! What is asked about the volumes of one Pod before its class is: what depends on which volumes they are.
+//! The quick form of VolumeRestrictions, NodeVolumeLimits, VolumeBinding and VolumeZone together. First a Pod is asked what
+//! depends on which volumes it has, then its class, which knows what they ask of a Node. What labels decide is judged
+//! with the node filters (`node_filter_classes.rs`).
 
 use model::{NodeName, PodVolumeBindings};
-use rules::{Cluster, PodVolumeNeeds, VolumeChange};
+use rules::{Cluster, PodVolumeNeeds, Reason, VolumeChange};
 use smallvec::SmallVec;
 
 use super::node_index::NodeIndex;
+use super::pod_classes::PodClass;
 use super::rows::Slot;
-use super::{NAMED_MAX, Placing};
+use super::score_cache::Context;
+use super::{NAMED_MAX, Placing, View};
 
 impl Placing {
     /// A placed Pod has taken these, or has let go of them.
@@ -45,5 +49,29 @@ impl Placing {
             !attached.has_room(slot, &volumes.needs)
                 && attached.has_room_for(slot, &volumes.attachables)
         })
+    }
+}
+
+impl PodClass {
+    /// Whether the Node, whose labels suit its volumes, has room for them.
+    pub fn takes_volumes(&self, slot: Slot, context: Context<'_>) -> bool {
+        let Context { view: View { cluster, .. }, index, .. } = context;
+        let Some(volumes) = &self.volumes else { return true };
+        let has_storage = |name| {
+            let node = cluster.nodes.get(name);
+            node.is_some_and(|it| volumes.find_storage(cluster, &it.node.labels))
+        };
+        index.attached.has_room(slot, volumes)
+            && (!volumes.look_at_storage() || index.rows.name(slot).is_some_and(has_storage))
+    }
+
+    /// Why the Node does not take its volumes.
+    pub fn reasons_of_volumes(&self, slot: Slot, context: Context<'_>, reasons: &mut Vec<Reason>) {
+        let Context { view: View { cluster, .. }, index, .. } = context;
+        let Some(volumes) = &self.volumes else { return };
+        let node = index.rows.name(slot).and_then(|name| cluster.nodes.get(name));
+        let is_attachable = index.attached.has_room(slot, volumes);
+        let of_node = |labels| volumes.reasons(cluster, labels, is_attachable);
+        reasons.extend(node.into_iter().flat_map(|node| of_node(&node.node.labels)));
     }
 }

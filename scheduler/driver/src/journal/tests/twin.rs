@@ -1,8 +1,8 @@
 //! The twin answers as the engine would, or not at all.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use jiff::Timestamp;
@@ -20,10 +20,12 @@ use crate::questions::{Asked, QuestionError, Reply, WAITING_MAX};
 type Answer<A> = oneshot::Receiver<Result<Option<A>, QuestionError>>;
 
 const AT: Timestamp = Timestamp::UNIX_EPOCH;
+/// When everything happens that says nothing else: a machine that stands still for minutes ends no twin.
+static NOW: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 fn ask<A>(chaos: &mut Chaos, asked: impl FnOnce(Reply<A>) -> Asked) -> (AnsweredBy, Answer<A>) {
     let (reply, answer) = oneshot::channel();
-    (chaos.engine.ask(asked(reply), Instant::now(), AT), answer)
+    (chaos.engine.ask(asked(reply), *NOW, AT), answer)
 }
 
 /// What the engine itself answers.
@@ -190,10 +192,11 @@ fn an_entry_that_was_changed_is_found_and_ends_the_twin_until_the_next_segment()
     end.send(()).unwrap();
     assert_eq!(answer.blocking_recv().unwrap(), Err(QuestionError::Busy), "not a wrong answer");
     while chaos.engine.asking.twin.is_some() {
-        chaos.engine.tend_twin(Instant::now());
+        chaos.engine.tend_twin(*NOW);
+        std::thread::yield_now();
     }
     // The alarm is raised by the next look, if the twin ended during the last one.
-    chaos.engine.tend_twin(Instant::now());
+    chaos.engine.tend_twin(*NOW);
     assert_eq!(chaos.engine.twin_divergences(), 1);
     let (name, journal) = saved_in(folder.path());
     assert!(name.ends_with("-twin-divergence.jsonl.gz"), "{name}");
@@ -219,7 +222,7 @@ fn a_segment_that_was_changed_is_found_while_the_twin_is_built() {
     while !chaos.engine.asking.is_put_off {
         assert_eq!(same(&mut chaos, explain), AnsweredBy::Loop);
     }
-    chaos.engine.tend_twin(Instant::now());
+    chaos.engine.tend_twin(*NOW);
     assert_eq!(chaos.engine.twin_divergences(), 1);
 }
 
@@ -228,7 +231,7 @@ fn a_twin_that_is_not_asked_ends_and_takes_its_engine_along() {
     let mut chaos = Chaos::new(Settings::default());
     chaos.step(0);
     with_twin(&mut chaos);
-    let asked = Instant::now();
+    let asked = *NOW;
     let alive = Arc::downgrade(&chaos.engine.asking.twin.as_ref().unwrap().shared);
     chaos.engine.tend_twin(asked + IDLE_MAX / 2);
     assert!(chaos.engine.asking.twin.is_some());
@@ -273,13 +276,13 @@ fn a_twin_that_is_too_far_behind_is_given_up_and_the_loop_goes_on() {
     assert_eq!(by, AnsweredBy::Twin);
     for _ in 1..FEED_MAX {
         chaos.backends_speak();
-        chaos.engine.tend_twin(Instant::now());
+        chaos.engine.tend_twin(*NOW);
     }
     assert_eq!(same(&mut chaos, explain), AnsweredBy::Loop, "there is no room for a question");
     let twin = chaos.engine.asking.twin.as_ref().unwrap();
     assert_eq!(twin.stage(), Stage::Answering);
     chaos.backends_speak();
-    chaos.engine.tend_twin(Instant::now());
+    chaos.engine.tend_twin(*NOW);
     assert!(chaos.engine.asking.twin.is_none(), "there was room for one more");
     assert_eq!(same(&mut chaos, explain), AnsweredBy::Loop);
     end.send(()).unwrap();

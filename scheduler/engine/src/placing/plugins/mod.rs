@@ -1,5 +1,5 @@
 //! The quick form of each plugin, in a file with its name. NodeName has none: it matters only to Pods that are bound.
-//! Those of volumes have none either: they matter only to Pods with volumes, which the plain rules decide.
+//! Those of volumes have one together, `../volumes.rs`.
 
 use rules::{Plugin, Rules};
 
