@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::volumes::fragment::PodVolumeFragment;
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct NodeFragment {
@@ -62,6 +64,7 @@ pub struct Spec {
     pub affinity: Affinity,
     pub topology_spread_constraints: Vec<Spread>,
     pub scheduling_gates: Vec<Gate>,
+    pub volumes: Vec<PodVolumeFragment>,
     pub containers: Vec<Container>,
 }
 

@@ -2,6 +2,7 @@
 
 mod fragment;
 mod translate;
+mod volumes;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use model::{
 };
 
 use crate::workload::{NAMESPACE, Workload};
+use volumes::StorageObjects;
 
 /// As the driver asks (`driver/run.rs`).
 const WORK: Work = Work { attempts_max: 64, nodes_max: 5_000 };
@@ -38,6 +40,7 @@ pub struct Arena {
     pods: HashMap<PodUid, Pod>,
     to_come: Vec<Pod>,
     corridors: Vec<Reservable>,
+    volumes: StorageObjects,
     /// The Pod that was bound last.
     holder: Option<PodUid>,
     measured: usize,
@@ -79,11 +82,21 @@ impl Arena {
             measured: to_come.len(),
             to_come: to_come.into_iter().map(&mut pod).collect::<Result<_>>()?,
             corridors: corridors.filter_map(translate::corridor).collect(),
+            volumes: StorageObjects::default(),
         };
         let namespace = Event::seen(ClusterObject::Namespace(NAMESPACE.into(), Labels::new()));
         arena.tell(namespace);
+        for object in objects {
+            if let Some(object) = volumes::object(object) {
+                let object = object?;
+                arena.volumes.note(&object);
+                arena.tell(Event::seen(object));
+            }
+        }
         for node in workload.all_nodes() {
-            arena.tell(Event::seen(translate::node(node)?));
+            let node = translate::node(node)?;
+            arena.volumes.note_node(&node.node.name, &node.node.labels);
+            arena.tell(Event::seen(node));
         }
         let waiting = workload.all_waiting(SCHEDULER_NAME);
         for object in workload.all_existing().into_iter().chain(waiting) {
@@ -135,8 +148,10 @@ impl Arena {
                     (bound, idle) = (bound + 1, 0);
                 }
                 Poll::Prepare(prepare) => {
-                    let seen = format!("{} has claims, which no one here binds", prepare.pod);
-                    return Err(Error::Violated(seen));
+                    for event in self.volumes.carry_out(&prepare)? {
+                        self.tell(event);
+                    }
+                    idle = 0;
                 }
                 Poll::Yield => {}
                 Poll::Idle if self.act_on_reports() => {}
@@ -272,6 +287,8 @@ impl Arena {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
     use crate::workload::{Size, names};
 
@@ -286,6 +303,19 @@ mod tests {
             arena.return_floor().unwrap();
         }
         assert!(arena.return_floor().is_err(), "nobody is left");
+    }
+
+    #[test]
+    fn every_claim_of_a_placed_pod_has_a_volume_of_its_own() {
+        for name in ["local-pv", "dynamic-wffc"] {
+            let small = Workload::load(name).unwrap().scaled(Size { nodes: 10, pods: 20 });
+            let mut arena = Arena::new(&small).unwrap();
+            assert_eq!(arena.volumes.in_use().count(), 0, "{name}");
+            arena.fill_line();
+            arena.place(20).unwrap();
+            let taken: HashSet<_> = arena.volumes.in_use().collect();
+            assert_eq!(taken.len(), 20, "{name}");
+        }
     }
 
     #[test]

@@ -15,8 +15,10 @@ use model::{
 use serde_json::Value;
 
 use super::fragment::{
-    NodeFragment, PodFragment, PodTerm, PodTerms, RequirementFragment, Selector, Spec, Spread,
+    NodeFragment, NodeTerm, NodeTerms, PodFragment, PodTerm, PodTerms, RequirementFragment,
+    Selector, Spec, Spread,
 };
+use super::volumes::pod_volumes;
 
 pub fn node(object: Value) -> Result<ClusterNode> {
     let doing = "reading a Node of the workload";
@@ -50,7 +52,7 @@ pub fn pod(object: Value, number: u64) -> Result<Pod> {
             needs: need(&metadata.annotations)?.into_iter().collect(),
             failure_policy: None,
             hold: None,
-            volumes: Arc::default(),
+            volumes: pod_volumes(&spec.volumes),
             scheduling: Arc::new(scheduling_spec(&key.namespace, &metadata.labels, &spec)?),
         }),
         key,
@@ -144,16 +146,15 @@ fn scheduling_spec(
 }
 
 fn node_affinity(spec: &Spec) -> NodeAffinity {
-    let required = spec.affinity.to_nodes.required.as_ref().map(|required| NodeSelector {
-        terms: required
-            .node_selector_terms
-            .iter()
-            .map(|term| {
-                NodeSelectorTerm::parse(&raw(&term.match_expressions), &raw(&term.match_fields))
-            })
-            .collect(),
-    });
+    let required = spec.affinity.to_nodes.required.as_ref().map(node_selector);
     NodeAffinity { required, preferred: Vec::new() }
+}
+
+pub(super) fn node_selector(fragment: &NodeTerms) -> NodeSelector {
+    let term = |term: &NodeTerm| {
+        NodeSelectorTerm::parse(&raw(&term.match_expressions), &raw(&term.match_fields))
+    };
+    NodeSelector { terms: fragment.node_selector_terms.iter().map(term).collect() }
 }
 
 fn pod_terms(
@@ -196,7 +197,7 @@ fn raw(fragments: &[RequirementFragment]) -> Vec<RawRequirement> {
     fragments.iter().map(one).collect()
 }
 
-fn labels(pairs: &BTreeMap<String, String>) -> Labels {
+pub(super) fn labels(pairs: &BTreeMap<String, String>) -> Labels {
     pairs.iter().map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect()
 }
 

@@ -35,9 +35,9 @@ pub struct Workload {
     /// Asks for something that kube-scheduler does not know.
     #[serde(default)]
     pub ours_only: bool,
-    /// What must be there before: priority classes, Corridors.
+    /// What must be there before: priority classes, Corridors, volumes.
     #[serde(default)]
-    pub objects: Vec<Group>,
+    pub objects: Vec<ObjectGroup>,
     pub nodes: Vec<Group>,
     /// Pods that are on Nodes already, one Node after the other.
     #[serde(default)]
@@ -59,6 +59,26 @@ pub struct Group {
     pub count: usize,
     /// Fragment of an API object, with patterns in its strings.
     pub template: Value,
+}
+
+/// So many objects alike, or so many for each Node or Pod.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectGroup {
+    #[serde(default = "one")]
+    pub count: usize,
+    #[serde(default)]
+    pub per: Option<Per>,
+    pub template: Value,
+}
+
+/// What a group of objects grows with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Per {
+    Node,
+    Existing,
+    Measured,
 }
 
 /// What comes and goes while Pods are placed.
@@ -102,9 +122,25 @@ impl Workload {
         self.each(&self.nodes).map(|(index, object)| node(index, object)).collect()
     }
 
-    /// What must be there before Nodes and Pods are.
+    /// What must be there before Nodes and Pods are. Each group is numbered by itself, so that its objects can be those
+    /// of the Nodes or Pods with the same numbers.
     pub fn all_objects(&self) -> Vec<Value> {
-        self.each(&self.objects).map(|(_, object)| object).collect()
+        let nodes = self.size().nodes;
+        let of_group = |group| {
+            let indices = 0..self.count_of(group);
+            indices.map(move |index| fill(&group.template, Numbers { index, nodes }))
+        };
+        self.objects.iter().flat_map(of_group).collect()
+    }
+
+    fn count_of(&self, group: &ObjectGroup) -> usize {
+        let times = match group.per {
+            None => 1,
+            Some(Per::Node) => self.size().nodes,
+            Some(Per::Existing) => total(&self.existing),
+            Some(Per::Measured) => self.size().pods,
+        };
+        group.count * times
     }
 
     /// Pods that are bound already.
@@ -237,16 +273,45 @@ fn churned_object(beat: usize, object: Value, scheduler: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
     fn every_workload_can_be_read_and_says_what_it_is_about() {
         let names = names().unwrap();
-        assert!(names.len() >= 16, "{names:?}");
+        assert!(names.len() >= 20, "{names:?}");
         for name in names {
             let workload = Workload::load(&name).unwrap();
             assert!(workload.about.len() > 20, "{name} says too little");
         }
+    }
+
+    #[test]
+    fn every_pod_has_the_claim_and_every_claim_the_volume_that_it_names() {
+        let mut claims_seen = 0;
+        for name in names().unwrap() {
+            let small = Workload::load(&name).unwrap().scaled(Size { nodes: 20, pods: 40 });
+            let objects = small.all_objects();
+            let named = |kind: &str| -> BTreeSet<String> {
+                let of_kind = objects.iter().filter(|it| it["kind"] == kind);
+                of_kind.map(|it| it["metadata"]["name"].as_str().unwrap().to_owned()).collect()
+            };
+            let (volumes, claims) = (named("PersistentVolume"), named("PersistentVolumeClaim"));
+            claims_seen += claims.len();
+            for object in &objects {
+                if let Some(volume) = object["spec"]["volumeName"].as_str() {
+                    assert!(volumes.contains(volume), "{name}: {volume}");
+                }
+            }
+            for pod in small.all_existing().into_iter().chain(small.all_measured("s")) {
+                for volume in pod["spec"]["volumes"].as_array().into_iter().flatten() {
+                    let claim = volume["persistentVolumeClaim"]["claimName"].as_str().unwrap();
+                    assert!(claims.contains(claim), "{name}: {claim}");
+                }
+            }
+        }
+        assert!(claims_seen > 0, "no workload has claims");
     }
 
     #[test]

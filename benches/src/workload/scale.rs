@@ -12,7 +12,7 @@ pub struct Size {
 
 impl Workload {
     /// The same in another size: what is on the Nodes grows with them, what waits beside the measured Pods
-    /// grows with those.
+    /// grows with those, and objects with whatever they are counted by.
     #[must_use]
     pub fn scaled(mut self, to: Size) -> Self {
         let from = self.size();
