@@ -77,7 +77,10 @@ fn new_volumes(
 
 /// What is attached for the Pods on the Node. A Pod with a volume of which nothing is known has nothing attached for
 /// it; kube-scheduler ends every attempt that looks at such a Node, unless it is the claim that is missing.
-fn volumes_of_pods(trial: &Trial<'_>, attaching: &Attaching<'_>) -> BTreeSet<Attachable> {
+pub(super) fn volumes_of_pods(
+    trial: &Trial<'_>,
+    attaching: &Attaching<'_>,
+) -> BTreeSet<Attachable> {
     let takes = |claim: &PersistentVolumeClaim| taken_by(trial, &claim.key);
     let mut attached = BTreeSet::new();
     for pod in trial.pods() {
@@ -101,7 +104,7 @@ fn taken_by(trial: &Trial<'_>, claim: &ObjectKey) -> Option<Arc<str>> {
 }
 
 /// What is attached to the Node, whether a Pod uses it or not.
-fn attachments(trial: &Trial<'_>) -> impl Iterator<Item = Attachable> {
+pub(super) fn attachments(trial: &Trial<'_>) -> impl Iterator<Item = Attachable> {
     let objects = &trial.cluster.objects;
     let of_node = objects.attachments.values().filter(|it| it.node == trial.node.node.name);
     of_node.filter(|it| !it.attacher.is_empty()).filter_map(|attachment| {

@@ -1,7 +1,10 @@
 //! NodeVolumeLimits: a CSI driver attaches only so many volumes to a Node.
 
 mod attachable;
+mod diagnosis;
 mod filter;
+
+pub(crate) use diagnosis::attach_limits;
 
 use super::{Point, Registration, reasons};
 

@@ -99,7 +99,7 @@ fn is_delayed(cluster: &Cluster, claim: &PersistentVolumeClaim) -> Result<bool, 
     Ok(!claim.class.is_empty() && mode == BindingMode::WaitForFirstConsumer)
 }
 
-fn volumes_of_classes(
+pub(super) fn volumes_of_classes(
     cluster: &Cluster,
     claims: &[Arc<PersistentVolumeClaim>],
 ) -> BTreeMap<Arc<str>, Vec<Arc<PersistentVolume>>> {

@@ -44,13 +44,13 @@ pub(super) fn check_provisions(
     if fit_together(cluster, node, left) { Ok(()) } else { Err(Reason::NOT_ENOUGH_STORAGE) }
 }
 
-fn allows(class: &StorageClass, node: &ClusterNode) -> bool {
+pub(super) fn allows(class: &StorageClass, node: &ClusterNode) -> bool {
     let terms = &class.allowed_topologies;
     terms.is_empty() || terms.iter().any(|term| term.matches_labels(&node.node.labels))
 }
 
 /// By the name of the provisioner as it stands: an in-tree one is not translated here.
-fn publishes_capacity(cluster: &Cluster, class: &StorageClass) -> bool {
+pub(super) fn publishes_capacity(cluster: &Cluster, class: &StorageClass) -> bool {
     let driver = cluster.objects.csi_drivers.get(&class.provisioner);
     driver.is_some_and(|driver| driver.has_storage_capacity)
 }

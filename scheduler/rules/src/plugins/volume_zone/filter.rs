@@ -1,5 +1,10 @@
 //! A Node that names no zone and no region takes any volume.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use model::Labels;
+
 use crate::reason::{Reason, unless};
 use crate::trial::Trial;
 
@@ -15,11 +20,14 @@ pub(super) fn filter(trial: &Trial<'_>) -> Vec<Reason> {
     if !KEYS.iter().any(|key| labels.contains_key(*key)) {
         return Vec::new();
     }
-    let holds = trial.state.volume_zones.iter().all(|(key, values)| {
-        let value = labels.get(*key).or_else(|| labels.get(present_key(key)));
-        value.is_some_and(|value| values.contains(value))
-    });
+    let holds =
+        trial.state.volume_zones.iter().all(|(key, values)| has_one_of(labels, key, values));
     unless(holds, Reason::VOLUME_ZONE)
+}
+
+pub(super) fn has_one_of(labels: &Labels, key: &str, values: &BTreeSet<Arc<str>>) -> bool {
+    let value = labels.get(key).or_else(|| labels.get(present_key(key)));
+    value.is_some_and(|value| values.contains(value))
 }
 
 /// The key of today for a beta one; not the other way round.
