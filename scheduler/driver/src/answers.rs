@@ -14,6 +14,7 @@ pub(crate) fn explanation(explanation: &Explanation) -> api::Explanation {
         message,
         dominant: most,
         nodes: said,
+        volumes: _,
         preemption: victims,
         nominated_node,
         waiting_for,
