@@ -22,6 +22,13 @@ pub struct Explanation {
     /// Which Pods it could preempt, or why that does not help. Null: there is no need.
     pub preemption: Option<Preemption>,
     pub nodes: Nodes,
+    /// Those of its PersistentVolumeClaims that keep it from nodes, 8 at most. One with several problems is there several
+    /// times.
+    #[serde(default)]
+    pub claims: Vec<Claim>,
+    /// How many more there are.
+    #[serde(default)]
+    pub claims_left_out: usize,
     pub waiting_seconds: u64,
     /// Its place among the Pods that wait for the same Corridor or MemoryBundle. Null: it waits for none.
     pub line: Option<BandwidthQueuePosition>,
@@ -66,6 +73,58 @@ pub struct RejectedNodes {
     pub reason: String,
     pub count: usize,
     pub examples: Vec<String>,
+}
+
+/// A claim of the Pod that keeps it from nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Claim {
+    /// `namespace/name`.
+    pub claim: String,
+    /// Its StorageClass. Null: it names none, or does not exist.
+    pub class: Option<String>,
+    /// A quantity, as `50Gi`. Null: it does not exist.
+    pub request: Option<String>,
+    pub state: ClaimState,
+    /// In one word: `NoVolume`, `OtherNode`, `NotEnoughStorage`, …
+    pub reason: String,
+    /// The same in a sentence, of which the claim is the subject.
+    pub problem: String,
+    /// The PersistentVolumes of its class. Null: they are not what it waits for.
+    pub volumes: Option<ClaimVolumes>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ClaimState {
+    /// It does not exist.
+    Missing,
+    Deleting,
+    /// Its PersistentVolume is gone.
+    Lost,
+    Bound,
+    Pending,
+}
+
+/// What the PersistentVolumes of a class lack for a claim.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClaimVolumes {
+    pub looked_at: usize,
+    pub reasons: Vec<RejectedVolumes>,
+}
+
+/// The PersistentVolumes that lack the same. Each is counted once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RejectedVolumes {
+    /// In one word: `BoundToOthers`, `TooSmall`, `Nodes`, …
+    pub reason: String,
+    pub count: usize,
+    /// The size of the largest, a quantity.
+    pub largest: String,
+    /// The name of that one.
+    pub example: String,
 }
 
 /// Which Pods would have to leave.

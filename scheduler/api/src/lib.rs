@@ -14,7 +14,8 @@ mod shadow;
 pub use self::client::{Client, ClientError, Transport};
 pub use self::estimate::{Confidence, Estimate};
 pub use self::explanation::{
-    BandwidthQueuePosition, Dominant, Explanation, Nodes, Preemption, RejectedNodes,
+    BandwidthQueuePosition, Claim, ClaimState, ClaimVolumes, Dominant, Explanation, Nodes,
+    Preemption, RejectedNodes, RejectedVolumes,
 };
 pub use self::failure::Failure;
 pub use self::openapi::{OPENAPI_JSON, openapi};

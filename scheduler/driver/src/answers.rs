@@ -1,8 +1,8 @@
 //! What the engine answers, as the HTTP API words it.
 
 use engine::{
-    Basis, Confidence, Dominant, Estimate, Explanation, LinePosition, NodesExplained,
-    PreemptionExplained, ReasonExplained,
+    Basis, ClaimDiagnosis, ClaimState, Confidence, Dominant, Estimate, Explanation, LinePosition,
+    NodesExplained, PreemptionExplained, ReasonExplained, VolumesLacking, VolumesLookedAt,
 };
 use jiff::Timestamp;
 use model::{NodeName, ObjectKey};
@@ -14,6 +14,7 @@ pub(crate) fn explanation(explanation: &Explanation) -> api::Explanation {
         message,
         dominant: most,
         nodes: said,
+        volumes,
         preemption: victims,
         nominated_node,
         waiting_for,
@@ -28,6 +29,8 @@ pub(crate) fn explanation(explanation: &Explanation) -> api::Explanation {
         nominated_node: nominated_node.as_ref().map(ToString::to_string),
         preemption: victims.as_ref().map(preemption),
         nodes: nodes(said),
+        claims: volumes.claims.iter().map(claim).collect(),
+        claims_left_out: volumes.more,
         waiting_seconds: waiting_for.as_secs(),
         line: line.as_ref().map(position),
         wakes_on: wakes_on.clone(),
@@ -47,6 +50,39 @@ fn nodes(nodes: &NodesExplained) -> api::Nodes {
         best: names(best),
         reasons: reasons.iter().map(rejected).collect(),
     }
+}
+
+fn claim(diagnosis: &ClaimDiagnosis) -> api::Claim {
+    let ClaimDiagnosis { claim, class, request, state, problem } = diagnosis;
+    api::Claim {
+        claim: claim.to_string(),
+        class: (!class.is_empty()).then(|| class.to_string()),
+        request: (*state != ClaimState::Missing).then(|| request.to_string()),
+        state: match state {
+            ClaimState::Missing => api::ClaimState::Missing,
+            ClaimState::Deleting => api::ClaimState::Deleting,
+            ClaimState::Lost => api::ClaimState::Lost,
+            ClaimState::Bound => api::ClaimState::Bound,
+            ClaimState::Pending => api::ClaimState::Pending,
+        },
+        reason: problem.label().to_owned(),
+        problem: diagnosis.to_string(),
+        volumes: problem.volumes().map(volumes),
+    }
+}
+
+fn volumes(volumes: &VolumesLookedAt) -> api::ClaimVolumes {
+    let VolumesLookedAt { looked_at, reasons } = volumes;
+    let lacking = |lacking: &VolumesLacking| {
+        let VolumesLacking { lack, count, largest, example } = lacking;
+        api::RejectedVolumes {
+            reason: lack.label().to_owned(),
+            count: *count,
+            largest: largest.to_string(),
+            example: example.to_string(),
+        }
+    };
+    api::ClaimVolumes { looked_at: *looked_at, reasons: reasons.iter().map(lacking).collect() }
 }
 
 fn position(line: &LinePosition) -> api::BandwidthQueuePosition {

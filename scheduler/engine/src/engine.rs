@@ -246,9 +246,15 @@ impl Engine {
         self.walk_queues();
         for _ in 0..UNSCHEDULABLE_LOOKS_MAX {
             let Some(pod) = self.outbox.reports.pop_unschedulable() else { break };
+            self.refresh_rejection(&pod);
+            let is_diagnosed = self.diagnose_rejection(&pod);
             let report = self.unschedulable_report(&pod);
             if report.is_some() {
                 return report;
+            }
+            // It may have looked at many volumes: one is enough for a turn.
+            if is_diagnosed {
+                break;
             }
         }
         self.outbox.reports.pop_scheduled()
@@ -296,7 +302,6 @@ impl Engine {
 
     /// The report on an unschedulable Pod in its present state; none if there is nothing new.
     fn unschedulable_report(&mut self, uid: &PodUid) -> Option<Report> {
-        self.refresh_rejection(uid);
         let (nodes_total, excluded) =
             (self.observed.cluster.nodes.len(), self.observed.excluded.message());
         let record = self.observed.pods.get_mut(uid)?;

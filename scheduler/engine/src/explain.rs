@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use model::{Assignment, NodeName, ObjectKey, ObjectRef, PodSpec, PodUid};
-use rules::Preemption;
+use rules::{Preemption, VolumeDiagnosis};
 
 use crate::decision::Work;
 use crate::dominant::{Dominant, dominant};
@@ -22,6 +22,8 @@ pub struct Explanation {
     pub message: String,
     pub dominant: Option<Dominant>,
     pub nodes: NodesExplained,
+    /// Those of its claims that keep it from Nodes.
+    pub volumes: VolumeDiagnosis,
     /// The possible victims, or why preemption does not help. `None`: it is not needed.
     pub preemption: Option<PreemptionExplained>,
     /// Its nominated Node.
@@ -98,6 +100,7 @@ impl Engine {
         {
             // What the rules say of it is not why it waits.
             explanation.message = rejection.message(self.observed.cluster.nodes.len());
+            explanation.volumes = VolumeDiagnosis::default();
             let plugin = if *rejection == Rejection::Quarantined { "Pod" } else { BINDER };
             explanation.dominant = Some(Dominant::plain(plugin, explanation.message.clone()));
             explanation.wakes_on = vec![rejection.wake_on().to_string()];
@@ -115,6 +118,7 @@ impl Engine {
         if !record.stage.is_waiting() {
             explanation.dominant = None;
             explanation.preemption = None;
+            explanation.volumes = VolumeDiagnosis::default();
             explanation.wakes_on.clear();
             explanation.message = match (&record.stage, &record.pod.assignment) {
                 (Stage::Bound, _) => format!("bound to {}", record.node_name()),
@@ -149,7 +153,9 @@ impl Engine {
             (Some(hold), _, _) => Some(Rejection::Pod(hold.clone())),
             (None, Err(rejection), _) => Some(Rejection::Object(rejection)),
             (None, Ok(_), Evaluation::Rejected { rejected, .. }) => {
-                Some(self.rejected_by_nodes(rejected.clone()))
+                let volumes = self.diagnosed(key, rejected);
+                let rejected = NodesRejection { volumes, ..rejected.clone() };
+                Some(self.rejected_by_nodes(rejected))
             }
             (None, Ok(_), Evaluation::Failed(why)) => Some(Rejection::Failed(why.clone())),
             (None, Ok(_), Evaluation::Feasible(_)) => None,
@@ -168,6 +174,10 @@ impl Engine {
                 .as_ref()
                 .map(|it| dominant(self, &spec.scheduling, it, &evaluation)),
             wakes_on: rejection.iter().flat_map(|it| wakes_on(&spec.scheduling, it)).collect(),
+            volumes: match &rejection {
+                Some(Rejection::Nodes(NodesRejection { volumes: Some(it), .. })) => (**it).clone(),
+                _ => VolumeDiagnosis::default(),
+            },
             nodes: NodesExplained { looked_at: total.min(*nodes_max), total, ..nodes(&evaluation) },
             preemption: self.preemption_explained(&evaluation),
             nominated_node: None,

@@ -95,6 +95,8 @@ pub use rejection::{
     Cause, FailedAttempt, Fingerprint, NodesRejection, ObjectRejection, ReasonCount, Rejection,
 };
 pub use reports::EventQueue;
+/// What a Pod that waits for its volumes is told.
+pub use rules::{ClaimDiagnosis, ClaimState, VolumeDiagnosis, VolumesLacking, VolumesLookedAt};
 /// The arguments of kube-scheduler's plugins, which a configuration can change.
 pub use rules::{
     ClusterObject, ClusterObjectId, ClusterObjectKind, DefaultSpread, Plugin, Point,

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use model::NodeName;
-use rules::{CLAIMS_NOT_FOUND, Cluster, PREEMPTION, Preemption, Reason};
+use rules::{CLAIMS_NOT_FOUND, Cluster, PREEMPTION, Preemption, Reason, VolumeDiagnosis};
 
 /// What the Nodes said. A Node may give several reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +24,9 @@ pub struct NodesRejection {
     /// Whether kube-scheduler would not have got to preemption: see [`Preemption::ClaimsNotFound`].
     #[serde(default)]
     pub claims_not_found: bool,
+    /// What stands behind those of the reasons that are about claims: known once the Pod was reported.
+    #[serde(default)]
+    pub volumes: Option<Box<VolumeDiagnosis>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

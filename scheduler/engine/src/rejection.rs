@@ -109,16 +109,18 @@ impl Rejection {
         }
     }
 
-    /// The same, with a note on excluded Nodes: to the rules these are full.
+    /// The same, with a note on excluded Nodes, which to the rules are full, and with what is known of its claims.
     pub(crate) fn message_with(&self, nodes_total: usize, excluded: Option<&str>) -> String {
-        let message = self.message(nodes_total);
+        let mut message = self.message(nodes_total);
+        let Self::Nodes(nodes) = self else { return message };
         let is_full = |count: &ReasonCount| count.reason == Reason::TOO_MANY_PODS;
-        match (self, excluded) {
-            (Self::Nodes(nodes), Some(excluded)) if nodes.reasons.values().any(is_full) => {
-                format!("{message} {excluded}")
-            }
-            _ => message,
+        let excluded = excluded.filter(|_| nodes.reasons.values().any(is_full));
+        let volumes = nodes.volumes.as_ref().and_then(|it| it.message());
+        for more in excluded.into_iter().chain(volumes.as_deref()) {
+            message.push(' ');
+            message.push_str(more);
         }
+        message
     }
 
     /// Equal for two rejections that differ only in live figures: a condition is
@@ -134,9 +136,11 @@ impl Rejection {
                 Fingerprint::Objects(all.map(ObjectRejection::substance).collect())
             }
             Self::Nodes(rejection) => {
-                let NodesRejection { reasons, unsupported, .. } = rejection;
+                let NodesRejection { reasons, unsupported, volumes, .. } = rejection;
                 let unsupported = unsupported.iter().map(ToString::to_string);
-                Fingerprint::Nodes(unsupported.chain(reasons.keys().cloned()).collect())
+                let volumes = volumes.iter().flat_map(|it| it.substance());
+                let all = unsupported.chain(reasons.keys().cloned()).chain(volumes);
+                Fingerprint::Nodes(all.collect())
             }
         }
     }

@@ -37,7 +37,7 @@ enum NominationChange {
     /// Preemption does not help on any Node.
     Remove,
     /// Victims are evicted from this Node to make room.
-    Set(PreemptionPlan),
+    Set(Box<PreemptionPlan>),
 }
 
 impl From<Rejection> for NotPlaced {
@@ -96,7 +96,7 @@ impl Engine {
         match nomination {
             NominationChange::Keep => {}
             NominationChange::Remove => self.set_nomination(&pod.uid, None),
-            NominationChange::Set(clearing) => self.nominate(&pod.uid, clearing),
+            NominationChange::Set(clearing) => self.nominate(&pod.uid, *clearing),
         }
         if !self.reserve_nominated(&pod.uid) {
             self.set_nomination(&pod.uid, None);
@@ -147,7 +147,7 @@ impl Engine {
             PreemptionResult::NotEligible(why) => (Some(why.to_string()), NominationChange::Keep),
             PreemptionResult::NotHelpful(why) => (Some(why), NominationChange::Remove),
             PreemptionResult::Possible(node, victims) => {
-                (None, NominationChange::Set(PreemptionPlan { node, victims }))
+                (None, NominationChange::Set(Box::new(PreemptionPlan { node, victims })))
             }
         };
         let rejection = self.rejected_by_nodes(NodesRejection::of_counts(reasons, message));
@@ -165,7 +165,7 @@ impl Engine {
             Preemption::Possible { mut candidates, best } => {
                 let node = self.any_of(&best);
                 let victims = candidates.remove(&node).map(|it| it.victims).unwrap_or_default();
-                NominationChange::Set(PreemptionPlan { node, victims })
+                NominationChange::Set(Box::new(PreemptionPlan { node, victims }))
             }
         }
     }

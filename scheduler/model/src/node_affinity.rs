@@ -1,11 +1,12 @@
 //! Node affinity of a Pod, and the affinity that a profile adds to every Pod.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::selector::narrowest;
+use crate::selector::{narrowest, write_list};
 use crate::{Labels, NodeName, RawRequirement, Requirement, SelectorError};
 
 /// `nodeAffinity` of a Pod, or `addedAffinity` of a profile.
@@ -122,6 +123,40 @@ impl NodeSelectorTerm {
     }
 }
 
+impl fmt::Display for NodeSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.terms.is_empty() {
+            return f.write_str("no node");
+        }
+        write_list(f, &self.terms, " or ")
+    }
+}
+
+impl fmt::Display for NodeSelectorTerm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.parsed {
+            Err(why) => write!(f, "no node ({why})"),
+            Ok(ParsedTerm { expressions, fields }) if expressions.is_empty() => {
+                if fields.is_empty() { f.write_str("no node") } else { write_list(f, fields, ", ") }
+            }
+            Ok(ParsedTerm { expressions, fields }) => {
+                write_list(f, expressions, ", ")?;
+                f.write_str(if fields.is_empty() { "" } else { ", " })?;
+                write_list(f, fields, ", ")
+            }
+        }
+    }
+}
+
+impl fmt::Display for NameField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Is(name) => write!(f, "{NAME_FIELD}={name}"),
+            Self::IsNot(name) => write!(f, "{NAME_FIELD}!={name}"),
+        }
+    }
+}
+
 fn parse(
     expressions: &[RawRequirement],
     fields: &[RawRequirement],
@@ -198,6 +233,20 @@ mod tests {
         let node = NodeName::new("n");
         assert!(!NodeSelectorTerm::parse(&[], &[]).matches(&node, &zone_a()));
         assert!(!NodeSelector::default().matches(&node, &zone_a()));
+    }
+
+    #[test]
+    fn a_selector_says_what_it_wants() {
+        let zones = NodeSelectorTerm::parse(
+            &[raw("zone", "In", &["a", "b"])],
+            &[raw("metadata.name", "NotIn", &["n2"])],
+        );
+        let disk = NodeSelectorTerm::parse(&[raw("disk", "Exists", &[])], &[]);
+        assert_eq!(
+            NodeSelector { terms: vec![zones, disk] }.to_string(),
+            "zone in (a,b), metadata.name!=n2 or disk"
+        );
+        assert_eq!(NodeSelector::default().to_string(), "no node");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Kubernetes quantities (`100m`, `1.5Gi`, `2e3`), exactly as far as scheduling needs them.
 
+use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -50,13 +51,48 @@ impl Quantity {
     }
 }
 
+/// Whole units that a suffix stands for, by its size.
+const BINARY: [(i128, &str); 6] = [
+    (1 << 60, "Ei"),
+    (1 << 50, "Pi"),
+    (1 << 40, "Ti"),
+    (1 << 30, "Gi"),
+    (1 << 20, "Mi"),
+    (1 << 10, "Ki"),
+];
+const DECIMAL: [(i128, &str); 6] = [
+    (1_000_000_000_000_000_000, "E"),
+    (1_000_000_000_000_000, "P"),
+    (1_000_000_000_000, "T"),
+    (1_000_000_000, "G"),
+    (1_000_000, "M"),
+    (1000, "k"),
+];
+
+/// Exactly, with the suffix that makes it shortest: most often the one that it was written with.
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.milli % 1000 != 0 {
+            return write!(f, "{}m", self.milli);
+        }
+        let whole = self.milli / 1000;
+        let with = |units: [(i128, &str); 6]| {
+            let unit = units.into_iter().find(|(size, _)| whole != 0 && whole % size == 0);
+            let (size, suffix) = unit.unwrap_or((1, ""));
+            format!("{}{suffix}", whole / size)
+        };
+        let (binary, decimal) = (with(BINARY), with(DECIMAL));
+        f.write_str(if decimal.len() < binary.len() { &decimal } else { &binary })
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuantityError {
     text: String,
 }
 
-impl std::fmt::Display for QuantityError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for QuantityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} is not a quantity: expected a number like 500m, 2, 1.5Gi or 1e3", self.text)
     }
 }
@@ -194,6 +230,14 @@ mod tests {
     }
 
     #[test]
+    fn is_written_as_people_write_it() {
+        for text in ["0", "1", "500m", "50Gi", "50G", "1536Mi", "3Ti", "100M", "1001", "-2Ki"] {
+            assert_eq!(text.parse::<Quantity>().unwrap().to_string(), text);
+        }
+        assert_eq!("0.5Gi".parse::<Quantity>().unwrap().to_string(), "512Mi");
+    }
+
+    #[test]
     fn too_large_is_kept_as_the_largest() {
         assert_eq!(value("1e60"), VALUE_MAX);
         assert_eq!(value("9223372036854775807"), VALUE_MAX);
@@ -218,6 +262,12 @@ mod tests {
         #[test]
         fn never_panics_on_near_misses(text in "[-+]?[0-9.]{0,30}[eEnumkKMGTPi]{0,2}[-+0-9]{0,6}") {
             let _ = text.parse::<Quantity>();
+        }
+
+        #[test]
+        fn what_is_written_reads_the_same(milli in i64::MIN..i64::MAX) {
+            let quantity = Quantity::from_milli(milli);
+            prop_assert_eq!(quantity.to_string().parse::<Quantity>().unwrap(), quantity);
         }
 
         #[test]

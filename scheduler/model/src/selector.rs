@@ -1,11 +1,15 @@
 //! Label selectors, parsed once. What the API server would refuse is kept as an explicit
 //! [`LabelSelector::Invalid`], which matches nothing and says why.
 
+mod text;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+
+pub(crate) use text::write_list;
 
 use crate::Labels;
 

@@ -29,6 +29,7 @@ mod rules;
 mod score;
 mod trial;
 mod volume_change;
+mod volume_diagnosis;
 mod volume_index;
 mod volume_needs;
 mod volume_problem;
@@ -62,6 +63,10 @@ pub use rules::{
 };
 pub use score::{NodeScore, PluginScore, ScoreError, score};
 pub use volume_change::{VolumeChange, VolumeInterest, VolumeScope, volumes_reject};
+pub use volume_diagnosis::{
+    ClaimDiagnosis, ClaimProblem, ClaimState, PublishedCapacity, ReasonSeen, VOLUMES,
+    VolumeDiagnosis, VolumeLack, VolumesLacking, VolumesLookedAt, diagnose_volumes,
+};
 pub use volume_needs::{PodVolumeNeeds, VolumeNeeds};
 pub use volume_problem::VolumeProblem;
 pub use wake::{Chances, Prospect, rejection_may_have_changed};

@@ -25,6 +25,8 @@ pub(crate) struct VolumeIndex {
     claims: Sets<Arc<str>, ObjectKey>,
     /// The PersistentVolumes that name each claim.
     reserved: Sets<ObjectKey, Arc<str>>,
+    /// The PersistentVolumes of each class.
+    by_class: Sets<Arc<str>, Arc<str>>,
     free: HashMap<Arc<str>, FreeVolumes, FixedState>,
     capacities: HashMap<Arc<str>, ByTopology<ObjectKey>, FixedState>,
 }
@@ -105,6 +107,7 @@ impl VolumeIndex {
     }
 
     fn volume(&mut self, volume: &PersistentVolume, is_in: bool) {
+        self.by_class.set(&volume.class, &volume.name, is_in);
         if let Some(claim_ref) = &volume.claim_ref {
             self.reserved.set(&claim_ref.key, &volume.name, is_in);
         }
@@ -166,6 +169,11 @@ impl VolumeIndex {
     /// The PersistentVolumes that name the claim, by their names.
     pub fn reserved(&self, claim: &ObjectKey) -> impl Iterator<Item = &Arc<str>> {
         self.reserved.of(claim)
+    }
+
+    /// The PersistentVolumes of the class, by their names.
+    pub fn of_class(&self, class: &Arc<str>) -> impl Iterator<Item = &Arc<str>> {
+        self.by_class.of(class)
     }
 
     pub fn attachments(&self, node: &NodeName) -> impl Iterator<Item = &Arc<str>> {

@@ -40,7 +40,8 @@ pub async fn smallest_local_volume_is_taken(site: &VolumeSite) -> Result<()> {
     let message = site.until_held("one-too-many", &[NO_VOLUME]).await?;
     let expected = "0/3 nodes are available: 3 node(s) didn't find available persistent volumes to bind. no new \
                     claims to deallocate, preemption: 0/3 nodes are available: 3 Preemption is not helpful for \
-                    scheduling.";
+                    scheduling. Volumes: claim team-a/one-too-many (class local, 4Gi): 3 volumes of the class, \
+                    2 bound to other claims, 1 too small (largest free 1Gi).";
     ensure(message == expected, || format!("{message:?} is not {expected:?}"))?;
     let event = site.cluster.until_event(TEAM, "one-too-many", "FailedScheduling").await?;
     ensure_contains(event.message.as_deref().unwrap_or_default(), &[NO_VOLUME])?;

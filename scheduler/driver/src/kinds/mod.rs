@@ -23,7 +23,7 @@ mod replication_controller;
 mod reservable;
 mod service;
 mod stateful_set;
-mod storage_class;
+pub(crate) mod storage_class;
 mod volume_attachment;
 mod volume_fields;
 mod watch_state;

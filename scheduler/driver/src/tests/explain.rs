@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 
 use super::World;
 use crate::answers::explanation;
+use crate::kinds::storage_class::WireStorageClass;
+use crate::kinds::{WireClaim, WireVolumeObject};
 
 /// Fewer causes than this, and some are missing.
 const CASES_MIN: usize = 20;
@@ -38,6 +40,15 @@ fn answer(case: &Value) -> Value {
     }
     for bundle in list("bundles") {
         world.bundle(&bundle).unwrap();
+    }
+    for class in list("storageClasses") {
+        world.see::<WireStorageClass>(&class).unwrap();
+    }
+    for volume in list("persistentVolumes") {
+        world.see::<WireVolumeObject>(&volume).unwrap();
+    }
+    for claim in list("persistentVolumeClaims") {
+        world.see::<WireClaim>(&claim).unwrap();
     }
     for pod in list("pods") {
         world.pod(&pod).unwrap();

@@ -2,6 +2,7 @@
 //! bound (PreBind). Their PreFilter and Filter are rules like any other (`rules/src/plugins/volume_*`).
 
 mod awaiting;
+mod diagnosis;
 mod pre_bind;
 mod reserve;
 

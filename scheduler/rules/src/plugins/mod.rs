@@ -39,14 +39,17 @@ pub(crate) use inter_pod_affinity::Counts;
 pub use inter_pod_affinity::{existing_term_matches, own_term_matches};
 pub use node_resources_balanced_allocation::balanced_score;
 pub use node_resources_fit::{ResourceUse, fit_score};
+pub(crate) use node_volume_limits::claims_over_limit;
 pub use node_volume_limits::{Attachable, attach_limits, attached_by, attached_to};
 pub(crate) use pod_topology_spread::Spread;
 pub use pod_topology_spread::{Constraint, constraints, has_every_key, score_needs_every_key};
 pub use registration::{Point, Registration, Role};
 pub use volume_binding::find_pod_volumes;
-pub(crate) use volume_binding::{ClaimsToBind, makes_volumes};
-pub(crate) use volume_restrictions::ExclusiveClaims;
-pub(crate) use volume_zone::ZoneConditions;
+pub(crate) use volume_binding::{
+    ClaimsToBind, bound_claims, delayed_claims, immediate_claims, makes_volumes, sort_claims,
+};
+pub(crate) use volume_restrictions::{ExclusiveClaims, claims_in_use};
+pub(crate) use volume_zone::{ZoneConditions, other_zones};
 
 /// What the plugins of volumes know together.
 pub(crate) mod volumes {

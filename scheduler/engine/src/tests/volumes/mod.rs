@@ -2,6 +2,7 @@
 
 mod cost;
 mod histories;
+mod told;
 mod wakeups;
 
 use std::sync::Arc;

@@ -2,11 +2,13 @@
 
 mod attachable;
 mod attached;
+mod diagnosis;
 mod filter;
 
 pub use attachable::Attachable;
 pub(crate) use attachable::Attaching;
 pub use attached::{attach_limits, attached_by, attached_to};
+pub(crate) use diagnosis::claims_over_limit;
 
 use super::{Point, Registration, reasons};
 

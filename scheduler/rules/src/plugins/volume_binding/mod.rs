@@ -1,12 +1,14 @@
 //! VolumeBinding: the claims of the Pod are bound to volumes that the Node reaches, or can be bound there.
 
 mod affinity;
+mod diagnosis;
 mod filter;
 mod pre_filter;
 mod provision;
 mod rearrange;
 mod static_binding;
 
+pub(crate) use diagnosis::{bound_claims, delayed_claims, immediate_claims, sort_claims};
 pub(super) use filter::find;
 pub(crate) use pre_filter::ClaimsToBind;
 pub(crate) use provision::{has_room, makes_volumes, publishes_capacity};

@@ -48,7 +48,7 @@ pub(super) fn check_provisions(
     if fit_together(cluster, labels, &counted) { Ok(()) } else { Err(Reason::NOT_ENOUGH_STORAGE) }
 }
 
-fn allows(class: &StorageClass, labels: &Labels) -> bool {
+pub(super) fn allows(class: &StorageClass, labels: &Labels) -> bool {
     let terms = &class.allowed_topologies;
     terms.is_empty() || terms.iter().any(|term| term.matches_labels(labels))
 }

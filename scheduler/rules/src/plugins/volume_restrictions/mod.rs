@@ -1,9 +1,11 @@
 //! VolumeRestrictions: a disk that the Pod names itself, and a claim for one Pod only, must not be in use.
 
+mod diagnosis;
 mod disk_conflict;
 mod filter;
 mod pre_filter;
 
+pub(crate) use diagnosis::claims_in_use;
 pub(crate) use pre_filter::ExclusiveClaims;
 
 use super::{Point, Registration, reasons};

@@ -1,5 +1,8 @@
 //! A Node that names no zone and no region takes any volume.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use model::Labels;
 
 use super::ZoneConditions;
@@ -20,11 +23,12 @@ pub(super) fn filter(trial: &Trial<'_>) -> Vec<Reason> {
 
 pub(crate) fn are_zones_met(conditions: &ZoneConditions, labels: &Labels) -> bool {
     let is_anywhere = !KEYS.iter().any(|key| labels.contains_key(*key));
-    is_anywhere
-        || conditions.iter().all(|(key, values)| {
-            let value = labels.get(*key).or_else(|| labels.get(present_key(key)));
-            value.is_some_and(|value| values.contains(value))
-        })
+    is_anywhere || conditions.iter().all(|(key, values)| has_one_of(labels, key, values))
+}
+
+pub(super) fn has_one_of(labels: &Labels, key: &str, values: &BTreeSet<Arc<str>>) -> bool {
+    let value = labels.get(key).or_else(|| labels.get(present_key(key)));
+    value.is_some_and(|value| values.contains(value))
 }
 
 /// The key of today for a beta one; not the other way round.

@@ -1,8 +1,10 @@
 //! VolumeZone: the Node is in the zones and regions that the labels of the Pod's volumes name.
 
+mod diagnosis;
 mod filter;
 mod pre_filter;
 
+pub(crate) use diagnosis::other_zones;
 pub(crate) use filter::are_zones_met;
 pub(crate) use pre_filter::ZoneConditions;
 

@@ -66,7 +66,7 @@ fn rejected(problem: VolumeProblem) -> PreFilterStatus {
     PreFilterStatus::Rejected(Reason::Volume { plugin: Plugin::VolumeZone, problem })
 }
 
-fn conditions(
+pub(super) fn conditions(
     volume: &PersistentVolume,
 ) -> impl Iterator<Item = (&'static str, BTreeSet<Arc<str>>)> {
     KEYS.into_iter().filter_map(|key| Some((key, zones(volume.labels.get(key)?)?)))

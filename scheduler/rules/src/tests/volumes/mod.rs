@@ -1,6 +1,7 @@
 //! Volumes: makers of the objects behind them, and a file for each plugin.
 
 mod binding;
+mod diagnosis;
 mod limits;
 mod pre_filter;
 mod properties;
