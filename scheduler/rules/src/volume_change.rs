@@ -114,11 +114,15 @@ impl<'a> VolumeChange<'a> {
         match *self {
             Self::Volume { before, after } => {
                 let versions = [before, after].into_iter().flatten();
-                versions.filter(|it| is_free(it)).map(of_volume).collect()
+                // One that a placed Pod has taken was not to be had, and still is not.
+                let is_taken =
+                    |it: &PersistentVolume| cluster.assumed_volumes.claim_of(&it.name).is_some();
+                versions.filter(|it| is_free(it) && !is_taken(it)).map(of_volume).collect()
             }
             Self::Released(bindings) => {
                 let names = bindings.static_bindings.iter().map(|(_, name)| name);
                 let volumes = names.filter_map(|name| cluster.objects.volumes.get(name));
+                let volumes = volumes.filter(|volume| is_free(volume));
                 volumes.map(|volume| of_volume(volume)).collect()
             }
             Self::Capacity { before, after } => {

@@ -31,9 +31,11 @@ struct Driver {
 }
 
 impl AttachedVolumes {
-    /// Counts everything on a Node anew. `node`: `None` when it is gone.
-    pub fn renew(&mut self, slot: Slot, node: Option<&NodeName>, cluster: &Cluster) {
+    /// Counts everything on a Node anew. `node`: `None` when it is gone. Returns whether anything is limited there, or was.
+    pub fn renew(&mut self, slot: Slot, node: Option<&NodeName>, cluster: &Cluster) -> bool {
+        let mut was_limited = false;
         if let Some(before) = self.on_node.get_mut(slot as usize).and_then(Option::take) {
+            was_limited = true;
             for volume in before.volumes {
                 if let Some(slots) = self.holders.get_mut(&volume) {
                     slots.retain(|it| *it != slot);
@@ -43,12 +45,12 @@ impl AttachedVolumes {
                 }
             }
         }
-        let Some(node) = node else { return };
+        let Some(node) = node else { return was_limited };
         let limits = rules::attach_limits(cluster, node);
         let drivers: Vec<Driver> =
             limits.map(|(name, limit)| Driver { name: name.clone(), limit, used: 0 }).collect();
         if drivers.is_empty() {
-            return;
+            return was_limited;
         }
         if self.on_node.len() <= slot as usize {
             self.on_node.resize_with(slot as usize + 1, || None);
@@ -57,6 +59,7 @@ impl AttachedVolumes {
         for volume in rules::attached_to(cluster, node) {
             self.add(slot, volume);
         }
+        true
     }
 
     /// A Pod with volumes has come to the Node.

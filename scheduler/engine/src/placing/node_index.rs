@@ -160,7 +160,9 @@ impl NodeIndex {
             (true, _) => {}
             (false, true) => self.attached.pod_came(slot, pod, node, cluster),
             // Another Pod may use the same volume.
-            (false, false) => self.attached.renew(slot, Some(node), cluster),
+            (false, false) => {
+                self.attached.renew(slot, Some(node), cluster);
+            }
         }
         self.changed(slot, Changed::Pods);
     }
@@ -190,8 +192,10 @@ impl NodeIndex {
 
     fn count_attached(&mut self, node: &NodeName, cluster: &Cluster) {
         if let Some(slot) = self.rows.slot_of(node) {
-            self.attached.renew(slot, Some(node), cluster);
-            self.changed(slot, Changed::Pods);
+            let is_limited = self.attached.renew(slot, Some(node), cluster);
+            if is_limited {
+                self.changed(slot, Changed::Pods);
+            }
         }
     }
 

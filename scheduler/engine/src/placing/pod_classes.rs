@@ -30,8 +30,7 @@ pub(crate) struct PodClassKey {
 }
 
 impl PodClassKey {
-    /// `None` for what refers to objects: where they can be used changes. Nor for volumes, whose needs are found anew for
-    /// each Pod.
+    /// `None` for what refers to objects: where they can be used changes.
     fn address(&self) -> Option<Address> {
         let Self { profile, namespace, scheduling, reach, volumes } = self;
         let address = [
@@ -39,7 +38,7 @@ impl PodClassKey {
             Arc::as_ptr(namespace).addr(),
             Arc::as_ptr(scheduling).addr(),
         ];
-        (reach.is_empty() && volumes.is_none()).then_some(address)
+        reach.is_empty().then(|| (address, volumes.clone()))
     }
 
     /// The Pod as the rules see it, but for its volumes.
@@ -75,8 +74,9 @@ pub(super) struct PodClass {
     pub unschedulable: Option<UnschedulableCache>,
 }
 
-/// Where the parts of a key are in memory. Most Pods of a class share them, and then nothing else is looked at.
-type Address = [usize; 3];
+/// Where the parts of a key are in memory, and the needs of its volumes, which are found anew for each Pod. Most Pods of
+/// a class share them, and then nothing else is looked at.
+type Address = ([usize; 3], Option<Arc<VolumeNeeds>>);
 /// So many addresses for each class: Pods that share nothing must not fill the memory.
 const ADDRESSES_PER_CLASS_MAX: usize = 4;
 
@@ -117,7 +117,7 @@ impl PodClasses {
             self.by_address.clear();
         }
         let address = key.address();
-        if let Some((_, id)) = address.and_then(|address| self.by_address.get(&address)) {
+        if let Some((_, id)) = address.as_ref().and_then(|address| self.by_address.get(address)) {
             return *id;
         }
         let projected = PodClassKey { scheduling: readers.project(&key.scheduling), ..key.clone() };
