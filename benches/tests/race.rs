@@ -68,3 +68,18 @@ fn a_small_start_up_shows_its_ratio() {
     assert!(number(&figures, "/firstBindSeconds/median") > 0.0);
     assert!(number(&figures, "/ratio/median") > 0.0);
 }
+
+#[test]
+fn pods_with_volumes_are_bound_in_every_workload() {
+    let workloads = ["bound-zonal", "attach-limits", "local-pv", "dynamic-wffc"];
+    for workload in workloads {
+        let size = ["--nodes", "20", "--pods", "30", "--rounds", "1", "--steady-seconds", "1"];
+        let report = race(&[&["--workload", workload], &size[..]].concat());
+        for index in 0..3 {
+            let rate = number(&report, &format!("/contestants/{index}/podsPerSecond/median"));
+            assert!(rate > 1.0, "{workload}: {rate}");
+        }
+        assert_eq!(report["checks"]["everyPodBoundOnce"], true, "{workload}");
+        assert_eq!(report["checks"]["noEventDropped"], true, "{workload}");
+    }
+}

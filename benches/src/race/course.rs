@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::api;
+use super::binders::Binders;
 use super::contestant::{Contestant, Running};
 use crate::workload::{NAMESPACE, Workload};
 
@@ -30,6 +31,8 @@ pub struct Course {
     pub workload: Workload,
     pub namespace: String,
     pub admin: Client,
+    /// Before the servers that it talks to.
+    binders: Option<Binders>,
     plane: ControlPlane,
     binary: PathBuf,
 }
@@ -45,12 +48,11 @@ impl Course {
         let admin = plane.admin();
         let namespace = json!({"kind": "Namespace", "metadata": {"name": NAMESPACE}});
         api::ensure(&admin, &namespace).await?;
-        for object in workload.all_objects() {
-            api::ensure(&admin, &object).await?;
-        }
-        say(&format!("creating {} Nodes", workload.size().nodes));
+        let (binders, objects) = Binders::lay_out(&plane, &workload).await?;
+        say(&format!("creating {} objects and {} Nodes", objects.len(), workload.size().nodes));
+        api::create_all(&admin, objects).await?;
         api::create_all(&admin, workload.all_nodes()).await?;
-        Ok(Self { workload, namespace: NAMESPACE.to_owned(), admin, plane, binary })
+        Ok(Self { workload, namespace: NAMESPACE.to_owned(), admin, binders, plane, binary })
     }
 
     /// Everything as the next contestant is to find it: what others left is gone, what they sent away is
@@ -64,13 +66,13 @@ impl Course {
         api::create_all(&self.admin, self.workload.all_measured(name)).await
     }
 
-    /// Returns when nothing of a contestant is left.
+    /// Returns when nothing of a contestant is left, and claims are as they were before it.
     pub async fn clear(&self) -> Result<()> {
         let deadline = Instant::now() + GONE_TIME_MAX;
         loop {
             let left = api::delete_pods(&self.admin, &self.namespace, &LEFTOVERS).await?;
             if left == 0 {
-                return Ok(());
+                break;
             }
             if Instant::now() > deadline {
                 return Err(Error::TimedOut {
@@ -80,6 +82,10 @@ impl Course {
                 });
             }
             sleep(GONE_POLL_EVERY).await;
+        }
+        match &self.binders {
+            Some(binders) => binders.renew(&self.admin, &self.namespace).await,
+            None => Ok(()),
         }
     }
 

@@ -3,6 +3,7 @@
 
 pub(crate) mod api;
 pub mod bind_only;
+mod binders;
 mod chart;
 mod contestant;
 mod course;

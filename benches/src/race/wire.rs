@@ -83,11 +83,31 @@ impl Wire {
         read.map(drop).map_err(|problem| Error::malformed(path, problem))
     }
 
+    pub async fn merge_patch(&self, path: &str, body: &Value) -> Result<()> {
+        let body = Bytes::from(body.to_string());
+        let written = "application/merge-patch+json";
+        let answer =
+            self.send_written(Method::PATCH, path, "application/json", written, body).await?;
+        let read = answer.into_body().collect().await;
+        read.map(drop).map_err(|problem| Error::malformed(path, problem))
+    }
+
     async fn send(
         &self,
         method: Method,
         path: &str,
         accept: &'static str,
+        body: Bytes,
+    ) -> Result<Response<Incoming>> {
+        self.send_written(method, path, accept, "application/json", body).await
+    }
+
+    async fn send_written(
+        &self,
+        method: Method,
+        path: &str,
+        accept: &'static str,
+        written: &'static str,
         body: Bytes,
     ) -> Result<Response<Incoming>> {
         let doing = || format!("{method} {path}");
@@ -96,7 +116,7 @@ impl Wire {
             .uri(format!("{}{path}", self.server))
             .header(AUTHORIZATION, self.authorization.clone())
             .header(ACCEPT, accept)
-            .header(CONTENT_TYPE, "application/json")
+            .header(CONTENT_TYPE, written)
             .body(Full::new(body))
             .map_err(|problem| Error::malformed(doing(), problem))?;
         let answer = self.client.request(request).await;

@@ -133,6 +133,15 @@ impl Workload {
         self.objects.iter().flat_map(of_group).collect()
     }
 
+    /// Whether somebody else must bind claims before its Pods can be bound.
+    pub fn has_unbound_claims(&self) -> bool {
+        let is_unbound = |group: &ObjectGroup| {
+            let template = &group.template;
+            template["kind"] == "PersistentVolumeClaim" && template["spec"]["volumeName"].is_null()
+        };
+        self.objects.iter().any(is_unbound)
+    }
+
     fn count_of(&self, group: &ObjectGroup) -> usize {
         let times = match group.per {
             None => 1,
