@@ -1,5 +1,9 @@
 //! The differences that we know of and keep. Everything else fails the comparison.
 
+use random_clusters::GeneratedCluster;
+use random_clusters::faults::{self, Fault, Scene};
+use serde_json::Value;
+
 use super::compare::{About, Difference};
 
 /// A difference that is kept on purpose.
@@ -29,4 +33,37 @@ pub(super) fn all_allowed(differences: &[Difference]) -> bool {
 
 pub(super) fn allowed(difference: &Difference) -> Option<&'static Allowed> {
     ALLOWED.iter().find(|entry| (entry.covers)(difference))
+}
+
+/// A fault of kube-scheduler with volumes by which a case may differ so. They are not repeated; each is listed with
+/// its reason, its place and what a case must have for it to show in [`random_clusters::faults`].
+pub(super) fn fault(scene: &Scene<'_>, differences: &[Difference]) -> Option<&'static Fault> {
+    let told: Vec<_> = differences.iter().map(told).collect();
+    faults::fault(scene, &told)
+}
+
+pub(super) fn scene<'a>(
+    cluster: &'a GeneratedCluster,
+    pod: &'a Value,
+    claims: &'a [Value],
+) -> Scene<'a> {
+    let made = &cluster.volumes;
+    Scene {
+        pod,
+        others: cluster.placed.iter().map(|placed| &placed.object).collect(),
+        claims: made.claims.iter().chain(claims).collect(),
+        volumes: &made.volumes,
+        classes: &made.classes,
+        csi_drivers: &made.csi_drivers,
+        attachments: &made.attachments,
+    }
+}
+
+fn told(Difference { about, ours, real }: &Difference) -> faults::Difference<'_> {
+    let about = match about {
+        About::Feasibility | About::BestNodes => faults::About::Nodes,
+        About::Victims => faults::About::Victims,
+        _ => faults::About::Other,
+    };
+    faults::Difference { about, ours, real }
 }
