@@ -18,6 +18,7 @@ pub struct Scene<'a> {
     pub claims: Vec<&'a Value>,
     pub volumes: &'a [Value],
     pub classes: &'a [Value],
+    pub csi_nodes: &'a [Value],
     pub csi_drivers: &'a [Value],
     pub attachments: &'a [Value],
 }
@@ -79,7 +80,7 @@ pub const FAULTS: [Fault; 7] = [
         why: "A full Node would refuse the very Pod whose volume it holds.",
         source: "nodevolumelimits/csi.go, Filter",
         may_show: |scene, differences| {
-            scene.has_own_attachment() && may_be_limits(differences, |it| it.real)
+            scene.has_own_attachment() && scene.may_be_limits(differences, |it| it.real)
         },
     },
     Fault {
@@ -106,7 +107,7 @@ pub const FAULTS: [Fault; 7] = [
         why: "The limit of the driver whose PersistentVolume it takes would be exceeded.",
         source: "nodevolumelimits/csi.go, getCSIDriverInfoFromSC",
         may_show: |scene, differences| {
-            scene.has_uncounted_claims() && may_be_limits(differences, |it| it.ours)
+            scene.has_uncounted_claims() && scene.may_be_limits(differences, |it| it.ours)
         },
     },
 ];
@@ -114,16 +115,6 @@ pub const FAULTS: [Fault; 7] = [
 /// The first that may show in a case that differs so.
 pub fn fault(scene: &Scene<'_>, differences: &[Difference<'_>]) -> Option<&'static Fault> {
     FAULTS.iter().find(|fault| (fault.may_show)(scene, differences))
-}
-
-/// Whether one side may have rejected a Node for its limit that the other took.
-fn may_be_limits<'a>(
-    differences: &[Difference<'a>],
-    side: impl Fn(&Difference<'a>) -> &'a str,
-) -> bool {
-    differences
-        .iter()
-        .any(|it| side(it).contains("exceed max volume count") || it.about == About::Nodes)
 }
 
 const IN_TREE: [&str; 5] =
@@ -142,6 +133,20 @@ impl<'a> Scene<'a> {
 
     fn volume(&self, name: &Value) -> Option<&'a Value> {
         self.volumes.iter().find(|volume| volume["metadata"]["name"] == *name)
+    }
+
+    /// Whether one side may have rejected a Node for its limit that the other took.
+    fn may_be_limits<'d>(
+        &self,
+        differences: &[Difference<'d>],
+        side: impl Fn(&Difference<'d>) -> &'d str,
+    ) -> bool {
+        let has_limit = |driver: &Value| driver["allocatable"]["count"].is_number();
+        let drivers = self.csi_nodes.iter().filter_map(|node| node["spec"]["drivers"].as_array());
+        drivers.flatten().any(has_limit)
+            && differences
+                .iter()
+                .any(|it| side(it).contains("exceed max volume count") || it.about == About::Nodes)
     }
 
     /// Claims that wait for the Pod to have a Node, each once.

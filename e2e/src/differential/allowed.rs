@@ -17,15 +17,31 @@ pub struct Allowed {
     covers: fn(&Difference) -> bool,
 }
 
-pub const ALLOWED: [Allowed; 1] = [Allowed {
-    quirk: "the words of an error that ends the attempt",
-    why: "They name an internal step and are those of Go's validation library. Ours names the plugin, \
-          which must be the same, and what is wrong in its own words. So far only preferences for \
-          Nodes get there: the API server accepts values in them that nobody can read.",
-    source: "pkg/scheduler/framework/runtime/framework.go, RunPreScorePlugins; \
-             pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go, PreScore",
-    covers: |difference| difference.about == About::ErrorText,
-}];
+pub const ALLOWED: [Allowed; 2] = [
+    Allowed {
+        quirk: "the words of an error that ends the attempt",
+        why: "They name an internal step and are those of Go's libraries. Ours names the plugin, which must be \
+              the same, and what is wrong in its own words. Preferences for Nodes get there, because the API \
+              server accepts values in them that nobody can read, and disks that no CSI driver has a name for.",
+        source: "pkg/scheduler/framework/runtime/framework.go, RunPreScorePlugins and RunFilterPlugins; \
+                 pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go, PreScore",
+        covers: |difference| difference.about == About::ErrorText,
+    },
+    Allowed {
+        quirk: "an error that ends the dry run of preemption",
+        why: "kube-scheduler says it in place of why preemption does not help. Ours says what the Nodes lack, \
+              which must be the same, and nothing of the dry run.",
+        source: "pkg/scheduler/framework/preemption/preemption.go, Preempt",
+        covers: |Difference { about, ours, real }| match about {
+            About::Message => real
+                .split_once(" preemption: running \"")
+                .is_some_and(|(before, _)| ours.starts_with(before)),
+            // No Node is a candidate: there would be no error.
+            About::Preemption => real.starts_with("running \"") && ours.contains("nodes: []"),
+            _ => false,
+        },
+    },
+];
 
 pub(super) fn all_allowed(differences: &[Difference]) -> bool {
     differences.iter().all(|difference| allowed(difference).is_some())
@@ -54,6 +70,7 @@ pub(super) fn scene<'a>(
         claims: made.claims.iter().chain(claims).collect(),
         volumes: &made.volumes,
         classes: &made.classes,
+        csi_nodes: &made.csi_nodes,
         csi_drivers: &made.csi_drivers,
         attachments: &made.attachments,
     }

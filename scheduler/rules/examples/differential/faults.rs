@@ -19,6 +19,7 @@ fn scene(case: &Value) -> Scene<'_> {
         claims: items(&case["claims"]).iter().collect(),
         volumes: items(&case["volumes"]),
         classes: items(&case["classes"]),
+        csi_nodes: items(&case["csiNodes"]),
         csi_drivers: items(&case["csiDrivers"]),
         attachments: items(&case["attachments"]),
     }
