@@ -7,6 +7,7 @@ use crate::others::{Other, others};
 use crate::pod::placed;
 use crate::random::Random;
 use crate::rules::{Rule, Rules};
+use crate::volumes::GeneratedVolumes;
 use crate::{NAMESPACES, key_of, node_name};
 
 const PLACED_MAX: usize = 25;
@@ -20,6 +21,8 @@ pub struct GeneratedCluster {
     /// Services, ReplicaSets, StatefulSets, PodDisruptionBudgets, each with its status.
     pub others: Vec<Other>,
     pub placed: Vec<PlacedPod>,
+    /// None, unless they are added.
+    pub volumes: GeneratedVolumes,
 }
 
 #[derive(Debug, Clone)]
@@ -44,7 +47,8 @@ impl GeneratedCluster {
         let fewest_placed = if is_roomy { 0 } else { rules.if_unchecked(4, 14) };
         let placed = placed_pods(random, rules, nodes.len(), fewest_placed);
         let namespaces = namespaces(random, rules);
-        Self { nodes, namespaces, others: others(random, rules), placed }
+        let others = others(random, rules);
+        Self { nodes, namespaces, others, placed, volumes: GeneratedVolumes::default() }
     }
 
     /// Everything, to find out why a case differs.
@@ -60,6 +64,7 @@ impl GeneratedCluster {
             "namespaces": self.namespaces,
             "others": others.collect::<Vec<_>>(),
             "placed": pods.collect::<Vec<_>>(),
+            "volumes": self.volumes.to_json(),
         })
     }
 }

@@ -11,6 +11,7 @@
 mod classes;
 mod cluster;
 mod containers;
+pub mod faults;
 mod nodes;
 mod others;
 mod pod;
@@ -27,7 +28,7 @@ pub use others::Other;
 pub use pod::{incoming, placed};
 pub use random::Random;
 pub use rules::{Rule, Rules};
-pub use volumes::{GeneratedVolumes, add_volumes};
+pub use volumes::{GeneratedVolumes, add_checked_volumes, add_volumes, give_volumes};
 
 /// Where Pods live.
 pub const NAMESPACES: [&str; 3] = ["team-a", "team-b", "team-c"];

@@ -25,9 +25,10 @@ pub enum Rule {
     Gates,
     Images,
     Preemption,
+    Volumes,
 }
 
-const ALL: [(Rule, &str); 18] = [
+const ALL: [(Rule, &str); 19] = [
     (Rule::Unschedulable, "unschedulable"),
     (Rule::Taints, "taints"),
     (Rule::NodeSelector, "node-selector"),
@@ -46,6 +47,7 @@ const ALL: [(Rule, &str); 18] = [
     (Rule::Gates, "gates"),
     (Rule::Images, "images"),
     (Rule::Preemption, "preemption"),
+    (Rule::Volumes, "volumes"),
 ];
 
 impl FromStr for Rule {
@@ -69,8 +71,28 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// All families but volumes: those are asked for, and hide much of the rest.
     pub fn all() -> Self {
-        Self::only(ALL.map(|(rule, _)| rule))
+        Self::only(ALL.map(|(rule, _)| rule)).without(&[Rule::Volumes])
+    }
+
+    /// For clusters with volumes: most are about little else, because the first filter that rejects a Node hides
+    /// the others.
+    #[must_use]
+    pub fn beside_volumes(mut self, seed: u64) -> Self {
+        let few = match seed % 4 {
+            0 => return self,
+            1 => &[Rule::Volumes, Rule::Preemption, Rule::Resources][..],
+            _ => &[Rule::Volumes, Rule::Preemption],
+        };
+        self.families.retain(|rule| few.contains(rule));
+        self
+    }
+
+    #[must_use]
+    pub fn with_volumes(mut self) -> Self {
+        self.families.insert(Rule::Volumes);
+        self
     }
 
     pub fn only(rules: impl IntoIterator<Item = Rule>) -> Self {
@@ -123,7 +145,7 @@ mod tests {
         for (rule, name) in ALL {
             assert_eq!(name.parse(), Ok(rule));
         }
-        assert_eq!(Rules::all().iter().count(), ALL.len());
+        assert_eq!(Rules::all().with_volumes().iter().count(), ALL.len());
         assert!("ressources".parse::<Rule>().unwrap_err().contains("there are unschedulable, "));
     }
 }

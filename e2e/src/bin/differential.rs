@@ -19,9 +19,12 @@ struct Arguments {
     /// Of the first cluster; each cluster serves 15 cases, the next one has the next seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// What clusters and Pods make use of, separated by commas; everything if left out
+    /// What clusters and Pods make use of, separated by commas; everything but volumes if left out
     #[arg(long, value_delimiter = ',')]
     rules: Vec<Rule>,
+    /// Give clusters and Pods volumes, too
+    #[arg(long)]
+    volumes: bool,
     /// A folder for all that is known about cases that differ
     #[arg(long)]
     keep: Option<PathBuf>,
@@ -34,10 +37,13 @@ struct Arguments {
 #[tokio::main(worker_threads = 2)]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let rules = match arguments.rules.as_slice() {
+    let mut rules = match arguments.rules.as_slice() {
         [] => Rules::all(),
         some => Rules::only(some.iter().copied()),
     };
+    if arguments.volumes {
+        rules = rules.with_volumes();
+    }
     let Arguments { cases, seed, keep, forget, .. } = arguments;
     match play(&Options { cases, seed, rules, keep, forget }).await {
         Ok(figures) => report(&figures),

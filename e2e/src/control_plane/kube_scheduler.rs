@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kube::{Client, Config};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::servers::{flag, free_port, until_ready};
@@ -18,8 +18,9 @@ const CONFIGURATION: &str = "configuration.json";
 /// It says so, at this verbosity, when it knows all there is.
 const KNOWS_ALL: &str = "Handlers synced";
 const VERBOSITY: &str = "3";
-/// The scores of every Node, without the rest of `--v=10`, which is every byte of every request.
-const SCORES_TOO: &str = "schedule_one=10";
+/// The scores of every Node, and for which one volumes are reserved, without the rest of `--v=10`, which is every
+/// byte of every request.
+const CHOICES_TOO: &str = "schedule_one=10,binder=4";
 
 /// More than a test can ask for: the client's own limits would only slow it down.
 const QUERIES_PER_SECOND: u32 = 10_000;
@@ -65,8 +66,8 @@ impl KubeScheduler {
 }
 
 impl ControlPlane {
-    /// Starts kube-scheduler with every right, and with its defaults, except that it looks at all
-    /// Nodes. Returns when it knows what there is.
+    /// Starts kube-scheduler with every right, and with its defaults, except that it looks at all Nodes and
+    /// does not wait for claims to be bound. Returns when it knows what there is.
     pub async fn start_kube_scheduler(&self) -> Result<KubeScheduler> {
         self.start_kube_scheduler_at(None).await
     }
@@ -77,8 +78,14 @@ impl ControlPlane {
     }
 
     async fn start_kube_scheduler_at(&self, port: Option<u16>) -> Result<KubeScheduler> {
-        let configuration = self.kube_scheduler_configuration(Some(100));
-        let says = [flag("--v", VERBOSITY), flag("--vmodule", SCORES_TOO)];
+        let configuration = self.kube_scheduler_configuration(&json!({
+            "percentageOfNodesToScore": 100,
+            "profiles": [{"pluginConfig": [{"name": "VolumeBinding", "args": {
+                "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "VolumeBindingArgs",
+                "bindTimeoutSeconds": 0,
+            }}]}],
+        }));
+        let says = [flag("--v", VERBOSITY), flag("--vmodule", CHOICES_TOO)];
         let server = self.spawn_kube_scheduler(&configuration, port, &says)?;
         until_ready(&server, async |server| server.log().contains(KNOWS_ALL)).await?;
         let url = port.map(|port| format!("https://127.0.0.1:{port}"));
@@ -88,7 +95,7 @@ impl ControlPlane {
     /// Starts kube-scheduler as it is fastest: with its defaults, without limits on its client, and almost
     /// silent. Returns at once.
     pub fn start_kube_scheduler_at_its_best(&self) -> Result<KubeScheduler> {
-        let configuration = self.kube_scheduler_configuration(None);
+        let configuration = self.kube_scheduler_configuration(&json!({}));
         let server = self.spawn_kube_scheduler(&configuration, None, &[flag("--v", "0")])?;
         Ok(KubeScheduler { server, url: None })
     }
@@ -137,9 +144,9 @@ impl ControlPlane {
         })
     }
 
-    /// In JSON, which is YAML too. Without a share of Nodes to score, its own rule for that.
-    fn kube_scheduler_configuration(&self, scored_percent: Option<u32>) -> String {
-        json!({
+    /// In JSON, which is YAML too; with these fields besides.
+    fn kube_scheduler_configuration(&self, fields: &Value) -> String {
+        let mut configuration = json!({
             "apiVersion": "kubescheduler.config.k8s.io/v1",
             "kind": "KubeSchedulerConfiguration",
             "clientConnection": {
@@ -148,8 +155,10 @@ impl ControlPlane {
                 "burst": QUERIES_PER_SECOND,
             },
             "leaderElection": { "leaderElect": false },
-            "percentageOfNodesToScore": scored_percent.unwrap_or(0),
-        })
-        .to_string()
+        });
+        for (name, value) in fields.as_object().into_iter().flatten() {
+            configuration[name] = value.clone();
+        }
+        configuration.to_string()
     }
 }

@@ -5,10 +5,11 @@ use random_clusters::{GeneratedCluster, NAMESPACES, Other, PlacedPod, key_of, na
 use serde_json::{Value, json};
 
 use super::api::Api;
+use super::volumes;
 use crate::error::Result;
 
 /// Enough to keep the API server busy.
-const WRITING_AT_ONCE: usize = 8;
+pub(super) const WRITING_AT_ONCE: usize = 8;
 /// Without a kubelet, a Pod that has time to end never does.
 const STAYS_SECONDS: u32 = 30;
 const AT_ONCE: u32 = 0;
@@ -39,8 +40,9 @@ pub(super) async fn clear(api: &Api) -> Result<()> {
     stream::iter(paths)
         .map(|path| async move { api.delete(&path, AT_ONCE).await })
         .buffer_unordered(WRITING_AT_ONCE)
-        .try_collect()
-        .await
+        .try_collect::<()>()
+        .await?;
+    volumes::clear(api).await
 }
 
 /// Creates a cluster where nothing is.
@@ -54,13 +56,14 @@ pub(super) async fn build(api: &Api, cluster: &GeneratedCluster) -> Result<()> {
         .buffer_unordered(WRITING_AT_ONCE)
         .try_collect::<()>()
         .await?;
+    volumes::build(api, &cluster.volumes).await?;
     stream::iter(&cluster.others)
         .map(|other| create_other(api, other))
         .buffer_unordered(WRITING_AT_ONCE)
         .try_collect::<()>()
         .await?;
     stream::iter(&cluster.placed)
-        .map(|pod| create_placed(api, pod))
+        .map(|pod| create_placed(api, cluster, pod))
         .buffer_unordered(WRITING_AT_ONCE)
         .try_collect()
         .await
@@ -79,10 +82,12 @@ async fn create_other(api: &Api, other: &Other) -> Result<()> {
     api.merge(&format!("{path}/{name}/status"), &status).await.map(drop)
 }
 
-async fn create_placed(api: &Api, pod: &PlacedPod) -> Result<()> {
+async fn create_placed(api: &Api, cluster: &GeneratedCluster, pod: &PlacedPod) -> Result<()> {
     let path = path_of(&pod.object);
     let (pods, _) = path.rsplit_once('/').unwrap_or_default();
-    api.create(pods, &pod.object).await?;
+    let stored = api.create(pods, &pod.object).await?;
+    let claims = volumes::claims_of_pod(&cluster.volumes.claims, &pod.object);
+    volumes::adopt(api, claims, stored["metadata"]["uid"].as_str().unwrap_or_default()).await?;
     api.merge(&format!("{path}/status"), &json!({"status": pod.status})).await?;
     if pod.is_terminating {
         api.delete(&path, STAYS_SECONDS).await?;
@@ -121,7 +126,7 @@ pub(super) async fn restore(
 ) -> Result<()> {
     for pod in cluster.placed.iter().filter(|pod| victims.contains(&pod.key())) {
         delete_pod(api, &pod.object).await?;
-        create_placed(api, pod).await?;
+        create_placed(api, cluster, pod).await?;
     }
     Ok(())
 }

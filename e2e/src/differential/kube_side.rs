@@ -15,8 +15,9 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::api::Api;
 use super::frozen::{self, path_of, pods_of};
 use super::log::{Log, PluginScores, Thoughts, Totals};
+use super::volumes::{self, Standing, Written};
 use crate::control_plane::{ControlPlane, KubeScheduler};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::objects::pods::PodState as _;
 
 /// Generous: reached only when something is wrong.
@@ -26,6 +27,11 @@ const LOG_POLL_EVERY: Duration = Duration::from_millis(2);
 const LEAVING_ALONE_MAX: Duration = Duration::from_millis(300);
 /// Long enough to see that a Pod behind a gate is left alone.
 const GATED_FOR: Duration = Duration::from_millis(30);
+
+/// What it says of a Pod that it chose a Node for, when its claims are not bound.
+const NOT_BOUND_YET: &str = "running PreBind plugin \"VolumeBinding\": ";
+/// Holds a Pod back until the claims are there that are its own.
+const GATE_OF_CLAIMS: &str = "example.com/claims";
 
 /// What the Pods to schedule are called, before a number.
 pub(super) const INCOMING: &str = "incoming-";
@@ -37,6 +43,8 @@ pub(super) enum Outcome {
         node: String,
         feasible: usize,
         totals: Totals,
+        /// It chose the Node, and did not bind the Pod, because its claims are not bound.
+        waits_for_volumes: bool,
     },
     Rejected {
         message: String,
@@ -69,6 +77,8 @@ pub(super) struct Tried {
     pub stored: Value,
     pub outcome: Outcome,
     pub plugins: PluginScores,
+    /// For the Pod's claims. It is undone.
+    pub written: Vec<Written>,
     /// Attempts while the Pod was behind a gate.
     pub attempts_behind_gate: usize,
 }
@@ -103,10 +113,24 @@ impl KubeSide {
         Ok(Self { api: Api::new(plane.admin()), scheduler, log, seen, watch })
     }
 
-    /// Creates the Pod, waits for what becomes of it, and leaves the cluster as it was.
-    pub async fn try_pod(&mut self, cluster: &GeneratedCluster, pod: &Value) -> Result<Tried> {
+    /// Creates the Pod and the claims of its ephemeral volumes, waits for what becomes of it, and leaves the cluster
+    /// as it was, with those claims.
+    pub async fn try_pod(
+        &mut self,
+        cluster: &GeneratedCluster,
+        pod: &Value,
+        claims: &[Value],
+    ) -> Result<Tried> {
         self.log.turn_to(&key_of(pod))?;
+        let mut pod = pod.clone();
+        if !claims.is_empty() && pod["spec"]["schedulingGates"].is_null() {
+            pod["spec"]["schedulingGates"] = json!([{"name": GATE_OF_CLAIMS}]);
+        }
+        let pod = &pod;
         let mut stored = self.api.create(&pods_of(name_of(pod).0), pod).await?;
+        let uid = stored["metadata"]["uid"].as_str().unwrap_or_default();
+        volumes::adopt(&self.api, claims, uid).await?;
+        let before = self.standing(cluster).await?;
         let mut attempts_behind_gate = 0;
         if !stored["spec"]["schedulingGates"].is_null() {
             sleep(GATED_FOR).await;
@@ -120,7 +144,26 @@ impl KubeSide {
         if let Outcome::Rejected { preempted: Some(preempted), .. } = &outcome {
             frozen::restore(&self.api, cluster, &preempted.victims).await?;
         }
-        Ok(Tried { stored, outcome, plugins, attempts_behind_gate })
+        let after = self.standing(cluster).await?;
+        let written = after.written_since(&before);
+        after.restore(&before, &self.api).await?;
+        if let Outcome::Placed { node: chosen, .. } = &outcome {
+            let is_elsewhere =
+                |it: &&Written| matches!(it, Written::Selected { node, .. } if node != chosen);
+            let elsewhere = written.iter().find(is_elsewhere);
+            ensure(elsewhere.is_none(), || {
+                format!("kube-scheduler chose {chosen} and wrote otherwise: {elsewhere:?}")
+            })?;
+        }
+        Ok(Tried { stored, outcome, plugins, written, attempts_behind_gate })
+    }
+
+    /// Costs two lists.
+    async fn standing(&self, cluster: &GeneratedCluster) -> Result<Standing> {
+        if cluster.volumes.claims.is_empty() {
+            return Ok(Standing::default());
+        }
+        Standing::read(&self.api).await
     }
 
     /// Waits for what becomes of a Pod.
@@ -145,10 +188,14 @@ impl KubeSide {
                 node: node.to_owned(),
                 feasible,
                 totals: thoughts.totals,
+                waits_for_volumes: false,
             });
         }
         let condition = shown.scheduled_condition();
         let message = condition.and_then(|it| it.message.clone()).unwrap_or_default();
+        if message.starts_with(NOT_BOUND_YET) {
+            return self.chosen().await;
+        }
         if condition.and_then(|it| it.reason.as_deref()) == Some("SchedulerError") {
             return Ok(Outcome::Failed { message });
         }
@@ -159,6 +206,19 @@ impl KubeSide {
         self.until_victims_are_deleted().await?;
         let victims = frozen::victims(&self.api, cluster).await?;
         Ok(Outcome::Rejected { message, preempted: Some(Preempted { node, victims }) })
+    }
+
+    /// Of a Pod that it would have bound, had its claims been.
+    async fn chosen(&mut self) -> Result<Outcome> {
+        let has_chosen = |thoughts: &Thoughts| thoughts.chosen.is_some();
+        let thoughts = self.until_log_shows("a choice", ANSWER_TIME_MAX, has_chosen).await?;
+        Ok(Outcome::Placed {
+            node: thoughts.chosen.unwrap_or_default(),
+            // A single one is taken without a score.
+            feasible: thoughts.totals.len().max(1),
+            totals: thoughts.totals,
+            waits_for_volumes: true,
+        })
     }
 
     /// The Pod as it is when its fate is first told.

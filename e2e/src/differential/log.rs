@@ -21,6 +21,8 @@ pub(super) struct Thoughts {
     pub plugins: PluginScores,
     /// Known once it is bound.
     pub feasible: Option<usize>,
+    /// Where it reserved the Pod's volumes: the Node that it chose.
+    pub chosen: Option<String>,
     /// A victim was being deleted already, and may be the only one.
     pub met_leaving_victim: bool,
     /// All victims have been deleted.
@@ -36,7 +38,9 @@ impl Thoughts {
                 self.attempts += 1;
                 self.totals.clear();
                 self.plugins.clear();
+                self.chosen = None;
             }
+            "AssumePodVolumes" => self.chosen = Some(node()),
             "Plugin scored node for pod" => {
                 let plugin = entry.fields.get("plugin").cloned().unwrap_or_default();
                 let scores = self.plugins.entry(node()).or_default();
@@ -151,6 +155,7 @@ mod tests {
 I1116 12:37:18.731877   30971 schedule_one.go:982] "Plugin scored node for pod" pod="team-a/p1" plugin="TaintToleration" node="n0" score=300
 I1116 12:37:18.731884   30971 schedule_one.go:982] "Plugin scored node for pod" pod="team-a/p1" plugin="NodeResourcesFit" node="n0" score=86
 I1116 12:37:18.731959   30971 schedule_one.go:1050] "Calculated node's final score for pod" pod="team-a/p1" node="n0" score=519
+I1116 12:37:18.731961   30971 binder.go:405] "AssumePodVolumes" pod="team-a/p1" node="n0"
 I1116 12:37:18.731963   30971 schedule_one.go:1050] "Calculated node's final score for pod" pod="team-a/other" node="n1" score=7
 I1116 12:37:18.731990   30971 schedule_one.go:1239] "Unable to schedule pod; no fit; waiting" pod="team-a/p1" err="a \"word\" = more"
 I1116 12:37:18.738765   30971 schedule_one.go:481] "Successfully bound pod to node" pod="team-a/p1" node="n0" evaluatedNodes=3 feasibleNodes=2

@@ -17,6 +17,7 @@ mod message;
 mod our_side;
 mod shadow;
 mod standing;
+mod volumes;
 
 use std::fs;
 use std::path::PathBuf;
@@ -31,12 +32,14 @@ pub use figures::Figures;
 pub use random_clusters::{Rule, Rules};
 pub use shadow::{ShadowFigures, ShadowOptions, shadow};
 
-use random_clusters::{GeneratedCluster, PlacedPod, Random, incoming};
+use random_clusters::{
+    GeneratedCluster, PlacedPod, Random, add_checked_volumes, give_volumes, incoming,
+};
 
 use crate::binaries::say;
 use crate::control_plane::ControlPlane;
 use crate::error::{Doing as _, Result};
-use allowed::{all_allowed, allowed};
+use allowed::{all_allowed, allowed, fault, scene};
 use api::Api;
 use compare::{Terms, compare};
 use kube_side::{INCOMING, KubeSide, Tried};
@@ -53,6 +56,9 @@ const SAY_EVERY: Duration = Duration::from_secs(30);
 
 /// Large enough to keep the Pods of a cluster apart from the cluster itself.
 const SEED_STRIDE: u64 = 0x0001_0000_0001;
+
+/// Another chance for volumes: beside them, the cluster of a seed is as it is.
+const VOLUMES_SEED: u64 = 0x766f_6c75_6d65_7300;
 
 /// What to compare.
 #[derive(Debug, Clone)]
@@ -97,6 +103,8 @@ struct Case<'a> {
     number: usize,
     cluster: &'a GeneratedCluster,
     pod: Value,
+    /// What gives it volumes, if it gets some.
+    volumes: Option<Random>,
     terms: Terms,
 }
 
@@ -111,6 +119,14 @@ struct Look {
     tried: Tried,
     answer: Value,
     differences: Vec<Difference>,
+    /// A fault of kube-scheduler by which they may differ.
+    fault: Option<&'static str>,
+}
+
+impl Look {
+    fn is_fine(&self) -> bool {
+        self.fault.is_some() || all_allowed(&self.differences)
+    }
 }
 
 impl Run<'_> {
@@ -130,8 +146,15 @@ impl Run<'_> {
     }
 
     async fn cases_on_cluster(&mut self, seed: u64) -> Result<()> {
-        let rules = &self.options.rules;
-        let cluster = GeneratedCluster::new(&mut Random::new(seed), rules);
+        let mut rules = self.options.rules.clone();
+        let has_volumes = rules.has(Rule::Volumes);
+        if has_volumes {
+            rules = rules.beside_volumes(seed);
+        }
+        let mut cluster = GeneratedCluster::new(&mut Random::new(seed), &rules);
+        if has_volumes {
+            add_checked_volumes(&mut Random::new(seed ^ VOLUMES_SEED), &mut cluster);
+        }
         frozen::clear(&self.api).await?;
         frozen::build(&self.api, &cluster).await?;
         let leaving = cluster.placed.iter().filter(|pod| pod.is_terminating);
@@ -142,9 +165,11 @@ impl Run<'_> {
         let left = self.options.cases - self.figures.cases;
         for number in 0..left.min(CASES_PER_CLUSTER) {
             let of_case = seed.wrapping_add(SEED_STRIDE.wrapping_mul(number as u64 + 1));
-            let pod = incoming(&mut Random::new(of_case), &self.options.rules);
+            let pod = incoming(&mut Random::new(of_case), &rules);
+            let volumes = has_volumes.then(|| Random::new(of_case ^ VOLUMES_SEED));
             let terms = terms.clone();
-            self.case(&Case { seed, number, cluster: &cluster, pod, terms }).await?;
+            let cluster = &cluster;
+            self.case(&Case { seed, number, cluster, pod, volumes, terms }).await?;
         }
         Ok(())
     }
@@ -155,7 +180,7 @@ impl Run<'_> {
         let tries_max = if self.options.forget.is_empty() { TRIES_MAX } else { 1 };
         let mut look = self.look(case, 0).await?;
         for attempt in 1..tries_max {
-            if all_allowed(&look.differences) {
+            if look.is_fine() {
                 break;
             }
             self.figures.tried_again += 1;
@@ -170,7 +195,9 @@ impl Run<'_> {
                 None => unknown.push(difference.to_string()),
             }
         }
-        if !unknown.is_empty() {
+        if let Some(fault) = look.fault.filter(|_| !unknown.is_empty()) {
+            *self.figures.allowed.entry(fault).or_default() += 1;
+        } else if !unknown.is_empty() {
             self.keep(case, &look)?;
             self.figures.differing.push(format!("{}: {}", case.title(), unknown.join("\n")));
         }
@@ -181,9 +208,13 @@ impl Run<'_> {
         let mut pod = case.pod.clone();
         let name = format!("{INCOMING}{}-{}-{attempt}", case.seed, case.number);
         pod["metadata"]["name"] = json!(name);
+        let mut random = case.volumes.clone();
+        let claims = random.as_mut().map(|random| give_volumes(random, case.cluster, &mut pod));
+        let claims = claims.unwrap_or_default();
         let gate = self.look_behind_gate(&pod).await?;
-        let tried = self.kube.try_pod(case.cluster, &pod).await?;
-        let known = without(&tried.stored, &self.options.forget);
+        let tried = self.kube.try_pod(case.cluster, &pod, &claims).await?;
+        let known = volumes::named_as_claims(&tried.stored, &claims);
+        let known = without(&known, &self.options.forget);
         let (mut answer, mut read) = self.ours.ask(&known).await?;
         let mut differences = compare(&case.terms, &tried.outcome, &read);
         for _ in 1..ASKS_MAX {
@@ -202,7 +233,9 @@ impl Run<'_> {
                 real: format!("tried {} times", tried.attempts_behind_gate),
             });
         }
-        Ok(Look { tried, answer, differences })
+        volumes::remove_claims(&self.api, &claims).await?;
+        let fault = fault(&scene(case.cluster, &pod, &claims), &differences);
+        Ok(Look { tried, answer, differences, fault: fault.map(|it| it.name) })
     }
 
     /// `None` unless our scheduler does something with a Pod behind a gate.
@@ -220,10 +253,12 @@ impl Run<'_> {
         let doing = || format!("writing {}", path.display());
         fs::create_dir_all(folder).doing(doing())?;
         let differences: Vec<String> = look.differences.iter().map(ToString::to_string).collect();
+        let written = look.tried.written.iter().map(ToString::to_string);
         let everything = json!({
             "differences": differences,
             "kubeScheduler": format!("{:?}", look.tried.outcome),
             "pluginScores": look.tried.plugins,
+            "kubeSchedulerWrote": written.collect::<Vec<_>>(),
             "ours": look.answer,
             "pod": look.tried.stored,
             "cluster": case.cluster.to_json(),

@@ -62,20 +62,21 @@ pub(in crate::differential) fn compare(
 ) -> Vec<Difference> {
     let mut findings = Findings(vec![]);
     match outcome {
-        Outcome::Placed { node, feasible, totals } => {
+        Outcome::Placed { node, feasible, totals, waits_for_volumes: _ } => {
             let ours = (answer.state.as_str(), answer.nodes.feasible);
-            if findings.same(About::Feasibility, &ours, &("schedulable", *feasible), answer) {
+            if findings.same(&ours, &("schedulable", *feasible), answer, node) {
                 findings.best_nodes(node, totals, answer);
             }
         }
         Outcome::Rejected { message, preempted } => {
             let ours = (answer.state.as_str(), answer.nodes.feasible);
             let real = ("unschedulable", 0);
-            if findings.same(About::Feasibility, &ours, &real, answer) {
+            if findings.same(&ours, &real, answer, message) {
                 let (ours, real) = (Said::parse(&answer.message), Said::parse(message));
                 let (ours_nodes, real_nodes) = (ours.about_nodes(), real.about_nodes());
-                let said_alike = findings.same(About::Reasons, &ours_nodes, &real_nodes, answer);
-                if said_alike && answer.message != *message {
+                if ours_nodes != real_nodes {
+                    findings.add(About::Reasons, answer.message.clone(), message.clone());
+                } else if answer.message != *message {
                     findings.add(About::Message, answer.message.clone(), message.clone());
                 }
                 if terms.preemption {
@@ -85,13 +86,16 @@ pub(in crate::differential) fn compare(
         }
         Outcome::Failed { message } => {
             let state = answer.state.as_str();
-            if findings.same(About::Feasibility, &state, &"unschedulable", answer) {
+            if findings.same(&state, &"unschedulable", answer, message) {
                 findings.failure(message, answer);
             }
         }
     }
     findings.0
 }
+
+/// All that is said when a Pod is rejected as a whole: of what another plugin has not made.
+const NOT_TRIED: &str = "not found";
 
 struct Findings(Vec<Difference>);
 
@@ -100,15 +104,17 @@ impl Findings {
         self.0.push(Difference { about, ours, real });
     }
 
+    /// Whether it can be placed, with what was said besides.
     fn same<T: PartialEq + fmt::Debug>(
         &mut self,
-        about: About,
         ours: &T,
         real: &T,
         answer: &Answer,
+        said: &str,
     ) -> bool {
         if ours != real {
-            self.add(about, format!("{ours:?} ({})", answer.message), format!("{real:?}"));
+            let ours = format!("{ours:?} ({})", answer.message);
+            self.add(About::Feasibility, ours, format!("{real:?} ({said})"));
         }
         ours == real
     }
@@ -131,7 +137,7 @@ impl Findings {
 
     fn failure(&mut self, message: &str, answer: &Answer) {
         let ours = answer.message.split_once(" cannot be applied: ");
-        let real = message.split_once("plugin \"").and_then(|(_, rest)| rest.split_once("\": "));
+        let real = failed_plugin(message);
         let about = match (ours, real) {
             (Some((ours, _)), Some((real, _))) if ours == real => About::ErrorText,
             _ => About::FailedPlugin,
@@ -151,6 +157,8 @@ impl Findings {
         let ours = answer.preemption.clone().unwrap_or_default();
         let Some(Preempted { node, victims }) = preempted else {
             let text = ours.message.as_deref().unwrap_or_default();
+            // In the message, and that is compared: preemption was not tried.
+            let said = if said == NOT_TRIED { "" } else { said };
             let (ours_said, real_said) = (Said::parse(preemption_text(text)), Said::parse(said));
             if ours_said != real_said || !ours.nodes.is_empty() {
                 self.add(About::Preemption, format!("{ours:?}"), said.to_owned());
@@ -175,6 +183,15 @@ impl Findings {
             );
         }
     }
+}
+
+/// `running PreScore plugin "X": why`, or `running "X" filter plugin: why`, taken apart.
+fn failed_plugin(message: &str) -> Option<(&str, &str)> {
+    let by_point = message.split_once("plugin \"").and_then(|(_, rest)| rest.split_once("\": "));
+    by_point.or_else(|| {
+        let (_, rest) = message.split_once("running \"")?;
+        rest.split_once("\" filter plugin: ")
+    })
 }
 
 #[cfg(test)]

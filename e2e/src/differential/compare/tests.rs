@@ -17,7 +17,8 @@ fn names(names: &[&str]) -> Vec<String> {
 
 fn placed() -> (Outcome, Answer) {
     let totals = Totals::from([("n0".into(), 500), ("n1".into(), 500), ("n2".into(), 410)]);
-    let outcome = Outcome::Placed { node: "n1".into(), feasible: 3, totals };
+    let outcome =
+        Outcome::Placed { node: "n1".into(), feasible: 3, totals, waits_for_volumes: false };
     let nodes = Nodes { total: 3, feasible: 3, best: names(&["n0", "n1"]) };
     (outcome, Answer { state: "schedulable".into(), nodes, ..Answer::default() })
 }
@@ -83,6 +84,11 @@ fn a_failed_attempt_must_have_failed_at_the_same_plugin() {
     answer.message = said("PodTopologySpread");
     assert_eq!(told_apart((failed.clone(), answer.clone())), [About::FailedPlugin]);
     answer.message = said("NodeAffinity");
+    assert_eq!(told_apart((failed, answer.clone())), [About::ErrorText]);
+    let message = "running \"VolumeBinding\" filter plugin: no such class";
+    let failed = Outcome::Failed { message: message.into() };
+    assert_eq!(told_apart((failed.clone(), answer.clone())), [About::FailedPlugin]);
+    answer.message = said("VolumeBinding");
     assert_eq!(told_apart((failed, answer)), [About::ErrorText]);
 }
 
@@ -92,7 +98,12 @@ fn other_best_nodes_are_noticed_in_both_directions() {
         assert_eq!(spoiled(placed(), |ours| ours.nodes.best = names(best)), [About::BestNodes]);
     }
     // A single feasible Node has no score.
-    let outcome = Outcome::Placed { node: "n1".into(), feasible: 1, totals: Totals::new() };
+    let outcome = Outcome::Placed {
+        node: "n1".into(),
+        feasible: 1,
+        totals: Totals::new(),
+        waits_for_volumes: true,
+    };
     let mut answer = placed().1;
     answer.nodes = Nodes { total: 3, feasible: 1, best: names(&["n1"]) };
     assert_eq!(told_apart((outcome.clone(), answer.clone())), []);

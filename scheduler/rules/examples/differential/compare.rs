@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use model::{ClusterPod, NodeName, PodVolumeBindings};
+use random_clusters::faults::Fault;
 use rules::{
     Candidate, Cluster, Decision, Failure, Placement, Plugin, Preemption, Rejection, Rules, decide,
     find_pod_volumes, preempt,
 };
 use serde_json::Value;
 
-use crate::faults::{Fault, fault};
+use crate::faults::fault;
 use crate::kube_scheduler::Answer;
 use crate::translate;
 
@@ -98,7 +99,7 @@ pub fn judge(case: &Value, answer: &Answer, without: Option<Plugin>) -> Verdict 
             format!("failed, {}", failure.plugin)
         }
     };
-    let fault = fault(&cluster, &pod, &findings.0);
+    let fault = fault(case, &findings.0);
     Verdict { kind, differences: findings.0, fault }
 }
 

@@ -11,12 +11,7 @@ const VOLUMES_SEED: u64 = 0x766f_6c75_6d65_7300;
 
 /// The case of this seed with volumes.
 pub fn case_with_volumes(seed: u64) -> Value {
-    // Most are about little else: the first filter that rejects a Node hides the others.
-    let rules = match seed % 4 {
-        0 => Rules::all().without(&[Rule::Gates]),
-        1 => Rules::only([Rule::Resources, Rule::Preemption]),
-        _ => Rules::only([Rule::Preemption]),
-    };
+    let rules = Rules::all().without(&[Rule::Gates]).beside_volumes(seed);
     let (mut cluster, mut case) = parts(seed, &rules.unchecked());
     let random = &mut Random::new(seed ^ VOLUMES_SEED);
     let (mut pod, mut nominated) = (case["pod"].take(), case["nominated"].take());

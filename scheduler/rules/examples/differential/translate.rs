@@ -14,7 +14,8 @@ use model::{
 use rules::{Cluster, ClusterObjects};
 use serde_json::Value;
 
-use fields::{int, items, labels, resource_list, small_int, text, texts};
+pub use fields::items;
+use fields::{int, labels, resource_list, small_int, text, texts};
 pub use plugin_args::rules;
 use terms::label_selector;
 
