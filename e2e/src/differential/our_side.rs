@@ -25,6 +25,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// What a Pod behind a gate is said to be.
 const GATED: &str = "gated";
 
+/// What follows says more of claims than kube-scheduler does.
+const VOLUMES: &str = " Volumes: ";
+
 /// The answer to `POST /api/what-if`, as far as it is compared.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct Answer {
@@ -80,7 +83,10 @@ impl OurSide {
             let request = Request::post("/api/what-if").body(pod.to_string().into_bytes().into());
             match self.call(request, &doing()).await? {
                 (StatusCode::OK, answer) => {
-                    let read = serde_json::from_value(answer.clone()).doing(doing())?;
+                    let mut read: Answer = serde_json::from_value(answer.clone()).doing(doing())?;
+                    if let Some(end) = read.message.find(VOLUMES) {
+                        read.message.truncate(end);
+                    }
                     return Ok((answer, read));
                 }
                 // The rate limit is meant for clients with fewer questions than this one.
