@@ -28,7 +28,11 @@ pub struct Scene<'a> {
 pub enum About {
     /// Which Nodes a Pod can be placed on, or the choice among them.
     Nodes,
+    /// The Node that is nominated, or who must go from it.
     Victims,
+    /// What is written for its claims.
+    Volumes,
+    /// What is said.
     Other,
 }
 
@@ -67,13 +71,17 @@ pub const FAULTS: [Fault; 7] = [
         name: "a claim that is listed twice needs two volumes",
         why: "One is taken for nothing, or the Pod fits nowhere.",
         source: "volumebinding/binder.go, GetPodVolumeClaims",
-        may_show: |scene, _| scene.lists_claim_twice(),
+        may_show: |scene, differences| {
+            scene.lists_claim_twice() && may_be_said(differences, &BINDING)
+        },
     },
     Fault {
         name: "holders of a ReadWriteOncePod claim are counted by its name alone, and per volume",
         why: "Pods of other namespaces would block, and be preempted for nothing.",
         source: "volumerestrictions/volume_restrictions.go, conflictingPVCRefCountForPod",
-        may_show: |scene, _| scene.has_ambiguous_holders(),
+        may_show: |scene, differences| {
+            scene.has_ambiguous_holders() && may_be_said(differences, &["ReadWriteOncePod"])
+        },
     },
     Fault {
         name: "a volume attached without a Pod counts twice when its Pod comes",
@@ -87,20 +95,23 @@ pub const FAULTS: [Fault; 7] = [
         name: "claims of one Pod are compared with the capacity one by one",
         why: "The Pod would stay on a Node that has room for one of them.",
         source: "volumebinding/binder.go, hasEnoughCapacity",
-        may_show: |scene, _| {
-            scene.has_competing_claims(|class| {
-                let provisioner = &class["provisioner"];
-                let mut drivers = scene.csi_drivers.iter();
-                let driver = drivers.find(|driver| driver["metadata"]["name"] == *provisioner);
-                driver.is_some_and(|driver| driver["spec"]["storageCapacity"] == true)
-            })
+        may_show: |scene, differences| {
+            may_be_said(differences, &BINDING)
+                && scene.has_competing_claims(|class| {
+                    let provisioner = &class["provisioner"];
+                    let mut drivers = scene.csi_drivers.iter();
+                    let driver = drivers.find(|driver| driver["metadata"]["name"] == *provisioner);
+                    driver.is_some_and(|driver| driver["spec"]["storageCapacity"] == true)
+                })
         },
     },
     Fault {
         name: "a claim takes the only volume that another can take",
         why: "The Node is refused although an assignment exists.",
         source: "volumebinding/binder.go, findMatchingVolumes",
-        may_show: |scene, _| scene.has_competing_claims(|_| true),
+        may_show: |scene, differences| {
+            may_be_said(differences, &BINDING) && scene.has_competing_claims(|_| true)
+        },
     },
     Fault {
         name: "a claim of a class without provisioner counts for no driver",
@@ -115,6 +126,18 @@ pub const FAULTS: [Fault; 7] = [
 /// The first that may show in a case that differs so.
 pub fn fault(scene: &Scene<'_>, differences: &[Difference<'_>]) -> Option<&'static Fault> {
     FAULTS.iter().find(|fault| (fault.may_show)(scene, differences))
+}
+
+/// What the binding of volumes says of a Node.
+const BINDING: [&str; 3] =
+    ["persistent volumes to bind", "enough free storage", "plugin \"VolumeBinding\": "];
+
+/// Whether one side may have rejected a Node with one of these reasons that the other did not.
+fn may_be_said(differences: &[Difference<'_>], reasons: &[&str]) -> bool {
+    differences.iter().any(|it| {
+        let is_said = |reason: &&str| it.ours.contains(reason) || it.real.contains(reason);
+        it.about != About::Other || reasons.iter().any(is_said)
+    })
 }
 
 const IN_TREE: [&str; 5] =

@@ -25,7 +25,7 @@ struct Arguments {
     /// Give clusters and Pods volumes, too
     #[arg(long)]
     volumes: bool,
-    /// A folder for all that is known about cases that differ
+    /// A folder for all that is known about cases that differ, also by a known fault of kube-scheduler
     #[arg(long)]
     keep: Option<PathBuf>,
     /// A field of the Pod that our scheduler is not told of, like `/spec/tolerations`, to see whether

@@ -79,7 +79,7 @@ pub(super) fn scene<'a>(
 fn told(Difference { about, ours, real }: &Difference) -> faults::Difference<'_> {
     let about = match about {
         About::Feasibility | About::BestNodes => faults::About::Nodes,
-        About::Victims => faults::About::Victims,
+        About::Victims | About::NominatedNode => faults::About::Victims,
         _ => faults::About::Other,
     };
     faults::Difference { about, ours, real }

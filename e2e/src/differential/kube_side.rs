@@ -127,10 +127,14 @@ impl KubeSide {
             pod["spec"]["schedulingGates"] = json!([{"name": GATE_OF_CLAIMS}]);
         }
         let pod = &pod;
+        let mut before = self.standing(cluster).await?;
         let mut stored = self.api.create(&pods_of(name_of(pod).0), pod).await?;
         let uid = stored["metadata"]["uid"].as_str().unwrap_or_default();
-        volumes::adopt(&self.api, claims, uid).await?;
-        let before = self.standing(cluster).await?;
+        if !claims.is_empty() {
+            volumes::adopt(&self.api, claims, uid).await?;
+            // The Pod is behind a gate.
+            before = self.standing(cluster).await?;
+        }
         let mut attempts_behind_gate = 0;
         if !stored["spec"]["schedulingGates"].is_null() {
             sleep(GATED_FOR).await;

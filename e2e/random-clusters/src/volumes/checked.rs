@@ -52,11 +52,23 @@ pub(super) fn correct_own_claims(claims: &mut [Value], volumes: &[Value]) {
         if spec["accessModes"] == json!(["ReadWriteOncePod"]) {
             spec["accessModes"] = json!(["ReadWriteOnce"]);
         }
-        if spec["volumeName"].is_string() && !anywhere.contains(&&spec["volumeName"]) {
-            spec["volumeName"] =
-                anywhere.first().map_or_else(|| json!("pv99"), |&name| name.clone());
+        if spec["volumeName"].is_null() || anywhere.contains(&&spec["volumeName"]) {
+            continue;
+        }
+        if let Some(volume) = anywhere.first() {
+            spec["volumeName"] = (*volume).clone();
+        } else {
+            unbind(claim);
         }
     }
+}
+
+fn unbind(claim: &mut Value) {
+    claim["spec"]["volumeName"] = Value::Null;
+    if let Some(annotations) = claim["metadata"]["annotations"].as_object_mut() {
+        annotations.remove("pv.kubernetes.io/bind-completed");
+    }
+    claim["status"]["phase"] = json!("Pending");
 }
 
 pub(super) fn correct_pod(pod: &mut Value) {

@@ -28,7 +28,8 @@ fn scene(case: &Value) -> Scene<'_> {
 fn told(Difference { about, ours, real }: &Difference) -> faults::Difference<'_> {
     let about = match about {
         About::ScoredNodes | About::ChosenNode => faults::About::Nodes,
-        About::Victims => faults::About::Victims,
+        About::Victims | About::NominatedNode => faults::About::Victims,
+        About::Volumes => faults::About::Volumes,
         _ => faults::About::Other,
     };
     faults::Difference { about, ours, real }
