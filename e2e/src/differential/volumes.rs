@@ -197,7 +197,8 @@ pub(super) fn named_as_claims(pod: &Value, claims: &[Value]) -> Value {
     let mut pod = pod.clone();
     let own: Vec<&str> = claims.iter().map(|claim| name_of(claim).1).collect();
     let pod_name = name_of(&pod).1.to_owned();
-    for volume in pod["spec"]["volumes"].as_array_mut().into_iter().flatten() {
+    let volumes = pod.pointer_mut("/spec/volumes").and_then(Value::as_array_mut);
+    for volume in volumes.into_iter().flatten() {
         let name = format!("{pod_name}-{}", text(&volume["name"]));
         if !volume["ephemeral"].is_null() && own.contains(&name.as_str()) {
             *volume = json!({

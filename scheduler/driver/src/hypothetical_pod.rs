@@ -12,7 +12,8 @@ pub(crate) fn hypothetical_pod(
     pod: &[u8],
     profiles: &ProfileNames,
 ) -> Result<model::PodSpec, String> {
-    let object: Value = serde_json::from_slice(pod).map_err(|error| error.to_string())?;
+    let mut object: Value = serde_json::from_slice(pod).map_err(|error| error.to_string())?;
+    drop_nulls(&mut object);
     if object["spec"]["containers"].as_array().is_none_or(Vec::is_empty) {
         return Err("spec.containers must name a container".to_owned());
     }
@@ -33,9 +34,30 @@ pub(crate) fn hypothetical_pod(
     Ok(model::PodSpec::clone(&pod.spec))
 }
 
+/// A field without a value is absent to the API server, too: in YAML `volumes:` alone is one.
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, field| !field.is_null());
+            fields.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_field_without_a_value_is_as_if_it_were_not_there() {
+        let pod = br#"{"metadata": {"labels": null}, "spec": {"volumes": null, "containers": [
+            {"name": "c", "env": null, "resources": {"requests": {"cpu": "1"}}}]}}"#;
+        let spec = hypothetical_pod(pod, &ProfileNames::default()).unwrap();
+        assert!(spec.volumes.is_empty());
+        assert_eq!(spec.scheduling.requests.asked.cpu_milli, 1000);
+    }
 
     #[test]
     fn a_hypothetical_pod_is_read_like_a_real_one() {
