@@ -218,14 +218,19 @@ impl<'a> Scene<'a> {
             class.is_some_and(|class| class["provisioner"] == "kubernetes.io/no-provisioner")
         };
         let everyone = self.others.iter().copied().chain([self.pod]);
-        let claims = everyone.flat_map(|pod| self.claims_of(pod)).filter(by_hand);
-        let classes: BTreeSet<_> = claims.map(class_name).collect();
+        let claims: Vec<_> = everyone.flat_map(|pod| self.claims_of(pod)).filter(by_hand).collect();
+        // One that is reserved for the claim may be of any class.
+        let is_for = |volume: &Value, claim: &Value| {
+            let reference = &volume["spec"]["claimRef"];
+            let named = (text(&reference["namespace"]), text(&reference["name"]));
+            class_name(volume) == class_name(claim) || named == name_of(claim)
+        };
         let is_counted = |volume: &Value| {
             let spec = &volume["spec"];
             IN_TREE.iter().chain(&["csi"]).any(|source| !spec[*source].is_null())
         };
-        let volumes = self.volumes.iter().filter(|volume| classes.contains(class_name(volume)));
-        volumes.into_iter().any(is_counted)
+        let mut counted = self.volumes.iter().filter(|volume| is_counted(volume));
+        counted.any(|volume| claims.iter().any(|claim| is_for(volume, claim)))
     }
 
     fn lists_claim_twice(&self) -> bool {
