@@ -241,6 +241,7 @@ impl Placing {
             score_cache
         } else {
             class.count_anew(view, index)?;
+            class.look_at_all_volumes(Context { view, index, groups: statics.of(class.static_id) });
             let made = ScoreCache::new(
                 class,
                 Context { view, index, groups: statics.of(class.static_id) },

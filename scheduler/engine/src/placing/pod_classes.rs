@@ -55,6 +55,9 @@ pub(super) struct PodClass {
     pub static_id: StaticId,
     pub constraints: Constraints,
     pub volumes: Option<Arc<VolumeNeeds>>,
+    /// Whether each Node has room for them, as of the last change that the score cache has followed: scores are computed
+    /// more often than this changes.
+    pub has_volume_room: Vec<bool>,
     /// Whether it, or the profile for it, prefers some Nodes by their labels.
     pub has_preferences: bool,
     pub score_cache: Option<ScoreCache>,
@@ -192,6 +195,7 @@ impl PodClass {
             static_id: statics.id(key),
             constraints,
             volumes: key.volumes.clone(),
+            has_volume_room: Vec::new(),
             has_preferences: scores_affinity
                 && !(pod.node_affinity.preferred.is_empty()
                     && rules.added_affinity.preferred.is_empty()),

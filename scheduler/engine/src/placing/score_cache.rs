@@ -194,6 +194,7 @@ impl ScoreCache {
                 return false;
             }
             class.constraints.follow(slot, index);
+            class.look_at_volumes(slot, context);
             batch[length] = slot;
             length += 1;
             if length == BATCH {
@@ -286,7 +287,7 @@ impl PodClass {
         }
         let (row, extras) = (index.rows.row(slot), index.rows.extras(slot));
         let score = self.node_fit.score(row, extras);
-        if score == INFEASIBLE || !self.takes_volumes(slot, context) {
+        if score == INFEASIBLE || !self.is_known_to_take_volumes(slot) {
             return INFEASIBLE;
         }
         // A class with hard constraints is only decided here while no Pod of its priority or above is nominated for a Node.

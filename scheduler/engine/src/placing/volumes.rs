@@ -65,6 +65,29 @@ impl PodClass {
             && (!volumes.look_at_storage() || index.rows.name(slot).is_some_and(has_storage))
     }
 
+    /// What the score cache goes by.
+    pub fn is_known_to_take_volumes(&self, slot: Slot) -> bool {
+        self.volumes.is_none() || self.has_volume_room.get(slot as usize).is_some_and(|it| *it)
+    }
+
+    pub fn look_at_all_volumes(&mut self, context: Context<'_>) {
+        if self.volumes.is_some() {
+            let slots = context.index.rows.slots();
+            self.has_volume_room = slots.map(|slot| self.takes_volumes(slot, context)).collect();
+        }
+    }
+
+    /// The Node has changed.
+    pub fn look_at_volumes(&mut self, slot: Slot, context: Context<'_>) {
+        if self.volumes.is_none() {
+            return;
+        }
+        let takes = self.takes_volumes(slot, context);
+        if let Some(known) = self.has_volume_room.get_mut(slot as usize) {
+            *known = takes;
+        }
+    }
+
     /// Why the Node does not take its volumes.
     pub fn reasons_of_volumes(&self, slot: Slot, context: Context<'_>, reasons: &mut Vec<Reason>) {
         let Context { view: View { cluster, .. }, index, .. } = context;
