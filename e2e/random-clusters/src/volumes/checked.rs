@@ -72,7 +72,8 @@ fn unbind(claim: &mut Value) {
 }
 
 pub(super) fn correct_pod(pod: &mut Value) {
-    for volume in pod["spec"]["volumes"].as_array_mut().into_iter().flatten() {
+    let volumes = pod.pointer_mut("/spec/volumes").and_then(Value::as_array_mut);
+    for volume in volumes.into_iter().flatten() {
         if let Some(iscsi) = volume.get_mut("iscsi") {
             let name = format!("iqn.2026-01.com.example:{}", text(&iscsi["iqn"]));
             iscsi["iqn"] = json!(name);
