@@ -197,6 +197,7 @@ pub(super) fn named_as_claims(pod: &Value, claims: &[Value]) -> Value {
     let mut pod = pod.clone();
     let own: Vec<&str> = claims.iter().map(|claim| name_of(claim).1).collect();
     let pod_name = name_of(&pod).1.to_owned();
+    // Where there are none, none are to appear.
     let volumes = pod.pointer_mut("/spec/volumes").and_then(Value::as_array_mut);
     for volume in volumes.into_iter().flatten() {
         let name = format!("{pod_name}-{}", text(&volume["name"]));
@@ -344,6 +345,22 @@ mod tests {
             back(&json!({"name": "c0"}), &reference),
             json!({"name": "c0", "namespace": null, "uid": null}),
         );
+    }
+
+    #[test]
+    fn a_question_names_the_claims_of_ephemeral_volumes() {
+        let pod = |volumes: Value| {
+            let metadata = json!({"namespace": "a", "name": "p"});
+            json!({"metadata": metadata, "spec": {"volumes": volumes}})
+        };
+        let claims = [json!({"metadata": {"namespace": "a", "name": "p-v0"}})];
+        let asked = named_as_claims(&pod(json!([{"name": "v0", "ephemeral": {}}])), &claims);
+        let claim = json!({"name": "v0", "persistentVolumeClaim": {"claimName": "p-v0"}});
+        assert_eq!(asked, pod(json!([claim])));
+        // The claim of the other one is not there.
+        for pod in [pod(json!([{"name": "v1", "ephemeral": {}}])), json!({"spec": {}})] {
+            assert_eq!(named_as_claims(&pod, &claims), pod);
+        }
     }
 
     #[test]

@@ -211,6 +211,12 @@ impl PodClass {
         })
     }
 
+    /// Whether a [`super::rows::Row`] and its group tell all that there is to know of a Node.
+    pub fn asks_for_room_only(&self) -> bool {
+        let looks_at_others = !self.constraints.are_soft() || self.volumes.is_some();
+        !looks_at_others && self.node_fit.look_at_rows_only()
+    }
+
     /// Counts all that the constraints look at, unless nothing has changed since that was done. `None`:
     /// they cannot be parsed.
     pub fn count_anew(&mut self, view: View<'_>, index: &mut NodeIndex) -> Option<()> {

@@ -131,9 +131,7 @@ impl UnschedulableCache {
         slots: impl Iterator<Item = Slot>,
     ) -> Option<()> {
         let mut for_plain_rules: BTreeMap<NodeName, (Slot, Vec<Reason>)> = BTreeMap::new();
-        let asks_for_room = class.constraints.are_soft()
-            && class.node_fit.look_at_rows_only()
-            && class.volumes.is_none();
+        let asks_for_room = class.asks_for_room_only();
         let mut by_signature: FixedMap<NodeSignature, u16> = FixedMap::default();
         let mut last: Option<(NodeSignature, u16)> = None;
         for slot in slots {

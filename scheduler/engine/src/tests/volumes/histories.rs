@@ -117,24 +117,8 @@ fn event(step: &Step) -> Event {
             };
             Event::seen(ClusterObject::CsiStorageCapacity(capacity.key.clone(), capacity))
         }
-        Step::Node(node) => {
-            let (name, zone) = (format!("n{node}"), format!("z{}", node % 2));
-            let node = NodeBuilder::new(&name).label("host", &name);
-            Event::seen(node.label("topology.kubernetes.io/zone", &zone).build())
-        }
-        Step::Class { topology } => {
-            let hosts = topology.map(|node| ("host", vec![format!("n{node}")]));
-            let class = StorageClass {
-                name: MADE.into(),
-                provisioner: DRIVER.into(),
-                binding_mode: Some(BindingMode::WaitForFirstConsumer),
-                allowed_topologies: hosts
-                    .map(|it| StorageClass::topology_term([it]))
-                    .into_iter()
-                    .collect(),
-            };
-            Event::seen(ClusterObject::StorageClass(MADE.into(), class))
-        }
+        Step::Node(node) => node_seen(node),
+        Step::Class { topology } => class_seen(topology),
         Step::Waiting { pod, claims, cpu_milli } => {
             let claims = claims.map(|claim| format!("c{claim}"));
             let claims = [claims[0].as_str(), claims[1].as_str()];
@@ -150,6 +134,23 @@ fn event(step: &Step) -> Event {
         Step::Refused(pod) => refused(&format!("p{pod}"), BindRefusalCause::ApiServer),
         Step::Gone(kind, number) => Event::Gone(gone(kind, number)),
     }
+}
+
+fn node_seen(node: u8) -> Event {
+    let (name, zone) = (format!("n{node}"), format!("z{}", node % 2));
+    let node = NodeBuilder::new(&name).label("host", &name);
+    Event::seen(node.label("topology.kubernetes.io/zone", &zone).build())
+}
+
+fn class_seen(topology: Option<u8>) -> Event {
+    let hosts = topology.map(|node| ("host", vec![format!("n{node}")]));
+    let class = StorageClass {
+        name: MADE.into(),
+        provisioner: DRIVER.into(),
+        binding_mode: Some(BindingMode::WaitForFirstConsumer),
+        allowed_topologies: hosts.map(|it| StorageClass::topology_term([it])).into_iter().collect(),
+    };
+    Event::seen(ClusterObject::StorageClass(MADE.into(), class))
 }
 
 fn persistent_volume(
