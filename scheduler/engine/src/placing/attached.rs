@@ -15,6 +15,8 @@ pub(super) struct AttachedVolumes {
     /// `None`: nothing is limited there.
     on_node: Vec<Option<Box<OnNode>>>,
     holders: FixedMap<Attachable, SmallVec<[Slot; 1]>>,
+    /// Nodes where something is limited.
+    limited: usize,
 }
 
 #[derive(Debug)]
@@ -36,6 +38,7 @@ impl AttachedVolumes {
         let mut was_limited = false;
         if let Some(before) = self.on_node.get_mut(slot as usize).and_then(Option::take) {
             was_limited = true;
+            self.limited -= 1;
             for volume in before.volumes {
                 if let Some(slots) = self.holders.get_mut(&volume) {
                     slots.retain(|it| *it != slot);
@@ -55,11 +58,17 @@ impl AttachedVolumes {
         if self.on_node.len() <= slot as usize {
             self.on_node.resize_with(slot as usize + 1, || None);
         }
+        self.limited += 1;
         self.on_node[slot as usize] = Some(Box::new(OnNode { drivers, volumes: BTreeSet::new() }));
         for volume in rules::attached_to(cluster, node) {
             self.add(slot, volume);
         }
         true
+    }
+
+    /// Whether any number of volumes can be attached, everywhere.
+    pub fn is_unlimited(&self) -> bool {
+        self.limited == 0
     }
 
     /// A Pod with volumes has come to the Node.

@@ -168,13 +168,19 @@ impl NodeIndex {
     }
 
     pub fn volumes_changed(&mut self, change: VolumeChange<'_>, cluster: &Cluster) {
-        match change.nodes_attaching(cluster) {
-            Some(nodes) => nodes.iter().for_each(|node| self.count_attached(node, cluster)),
-            None => cluster.nodes.keys().for_each(|node| self.count_attached(node, cluster)),
+        // Nothing is counted until a CSINode sets a limit.
+        if !self.attached.is_unlimited() || matches!(change, VolumeChange::CsiNode(_)) {
+            match change.nodes_attaching(cluster) {
+                Some(nodes) => nodes.iter().for_each(|node| self.count_attached(node, cluster)),
+                None => cluster.nodes.keys().for_each(|node| self.count_attached(node, cluster)),
+            }
         }
-        if !self.is_storage_read {
-            return;
+        if self.is_storage_read {
+            self.storage_changed(change, cluster);
         }
+    }
+
+    fn storage_changed(&mut self, change: VolumeChange<'_>, cluster: &Cluster) {
         for narrowing in change.storage_near(cluster) {
             let Self { labelled, rows, .. } = self;
             let slots: Vec<Slot> = match narrowing {
