@@ -71,6 +71,7 @@ impl Engine {
         }
     }
 
+    /// The same for a Pod with volumes. Its nominated Node, or the few that its volumes can be used on, are tried first.
     fn best_node_with_volumes(&mut self, key: &ParkKey) -> Option<Result<NodeName, Diagnosis>> {
         let pod = self.pod_to_place(key);
         let rules = &self.config.profiles.of(&key.profile).rules;
