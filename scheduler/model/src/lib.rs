@@ -6,6 +6,7 @@
 
 mod amount;
 mod cluster;
+mod devices;
 mod disruption;
 mod features;
 mod hold;
@@ -30,6 +31,13 @@ mod volumes;
 
 pub use amount::{Amount, AmountError};
 pub use cluster::{ClusterNode, ClusterPod};
+pub use devices::{
+    AllocatedDevice, Allocation, Attribute, CapacityPolicy, CapacityValues, ClaimSpec, ClaimUser,
+    ConfigSource, Constraint, CounterSet, CounterUse, Device, DeviceCapacity, DeviceClass,
+    DeviceConfig, DeviceCount, DeviceId, DevicePlace, DeviceRequest, DeviceSelector, DeviceTaint,
+    DeviceTaintEffect, DeviceToleration, PodClaim, PodClaimSource, RequestAlternatives,
+    RequestConfig, ResourceClaim, ResourceSlice, SelectedNodes, SubRequest, TemplateClaim,
+};
 pub use disruption::{Deletion, PodDisruptionBudget, PreemptionPolicy};
 pub use features::{FeatureNames, FeatureUse};
 pub use hold::Hold;
