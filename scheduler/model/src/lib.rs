@@ -35,8 +35,9 @@ pub use devices::{
     AllocatedDevice, Allocation, Attribute, CapacityPolicy, CapacityValues, ClaimSpec, ClaimUser,
     ConfigSource, Constraint, CounterSet, CounterUse, Device, DeviceCapacity, DeviceClass,
     DeviceConfig, DeviceCount, DeviceId, DevicePlace, DeviceRequest, DeviceSelector, DeviceTaint,
-    DeviceTaintEffect, DeviceToleration, PodClaim, PodClaimSource, RequestAlternatives,
-    RequestConfig, ResourceClaim, ResourceSlice, SelectedNodes, SubRequest, TemplateClaim,
+    DeviceTaintEffect, DeviceToleration, DeviceType, PodClaim, PodClaimSource, RequestAlternatives,
+    RequestConfig, ResourceClaim, ResourceSlice, SelectedNodes, SelectorVerdict, SubRequest,
+    TemplateClaim,
 };
 pub use disruption::{Deletion, PodDisruptionBudget, PreemptionPolicy};
 pub use features::{FeatureNames, FeatureUse};

@@ -21,15 +21,34 @@ impl fmt::Display for DeviceId {
     }
 }
 
+/// What the expressions of selectors see of a device. Thousands of devices are alike in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct DeviceType {
+    pub driver: Arc<str>,
+    /// By names as they are written: `id`, which belongs to the driver, or `domain/id`.
+    pub attributes: BTreeMap<Arc<str>, Attribute>,
+    /// By names of the same form.
+    pub capacity: BTreeMap<Arc<str>, DeviceCapacity>,
+    /// Several claims may have it, each a part of its capacity.
+    pub allow_multiple_allocations: bool,
+}
+
+/// What an expression says of a type of device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SelectorVerdict {
+    Matches,
+    DoesNotMatch,
+    /// It cannot be evaluated, and why.
+    Fails(Arc<str>),
+}
+
 /// A device of a ResourceSlice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Device {
     pub name: Arc<str>,
-    /// By names as they are written: `id`, which belongs to the driver, or `domain/id`.
-    pub attributes: BTreeMap<Arc<str>, Attribute>,
-    /// By names of the same form.
-    pub capacity: BTreeMap<Arc<str>, DeviceCapacity>,
+    #[serde(rename = "type")]
+    pub device_type: Arc<DeviceType>,
     /// What it draws from the counters of its pool.
     pub consumes_counters: Vec<CounterUse>,
     /// Where it is, if the slice says so of each device.
@@ -41,8 +60,6 @@ pub struct Device {
     pub binding_conditions: Vec<Arc<str>>,
     /// Conditions of which none may be True.
     pub binding_failure_conditions: Vec<Arc<str>>,
-    /// Several claims may have it, each a part of its capacity.
-    pub allow_multiple_allocations: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -14,7 +14,7 @@ pub use claim::{ClaimUser, ResourceClaim};
 pub use class::DeviceClass;
 pub use device::{
     Attribute, CapacityPolicy, CapacityValues, CounterUse, Device, DeviceCapacity, DeviceId,
-    DeviceTaint, DeviceTaintEffect, DeviceToleration,
+    DeviceTaint, DeviceTaintEffect, DeviceToleration, DeviceType, SelectorVerdict,
 };
 pub use pod_claim::{PodClaim, PodClaimSource, TemplateClaim};
 pub use request::{
