@@ -33,6 +33,25 @@ impl Quantity {
         Self { milli: self.milli.saturating_add(other.milli).min(Self::MAX.milli) }
     }
 
+    #[must_use]
+    pub fn saturating_sub(self, other: Self) -> Self {
+        Self { milli: self.milli.saturating_sub(other.milli).max(-Self::MAX.milli) }
+    }
+
+    /// The smallest of `from`, `from + step`, `from + 2 × step`, … that is not less than this. All of them count as
+    /// whole numbers, rounded up, without a limit.
+    #[must_use]
+    pub fn rounded_up_to_step(self, from: Self, step: Self) -> Self {
+        let (whole, from, step) = (self.rounded_up(), from.rounded_up(), step.rounded_up());
+        let beyond = whole.milli.saturating_sub(from.milli);
+        if beyond <= 0 || step.milli <= 0 {
+            return if beyond <= 0 { from } else { whole };
+        }
+        let steps = beyond / step.milli + i128::from(beyond % step.milli != 0);
+        let milli = steps.saturating_mul(step.milli).saturating_add(from.milli);
+        Self { milli: milli.min(Self::MAX.milli) }
+    }
+
     /// The next whole number, without a limit: the form in which sizes of volumes are compared with capacities.
     #[must_use]
     pub fn rounded_up(self) -> Self {
@@ -244,6 +263,20 @@ mod tests {
         assert_eq!(milli("16Ei"), VALUE_MAX);
         assert_eq!(value("-1e30"), -VALUE_MAX);
         assert_eq!(value("0e60"), 0);
+    }
+
+    #[test]
+    fn steps_are_counted_from_where_they_begin() {
+        let step = |of: &str, from: &str, step: &str| {
+            let [of, from, step] = [of, from, step].map(|text| text.parse::<Quantity>().unwrap());
+            of.rounded_up_to_step(from, step).to_string()
+        };
+        assert_eq!(step("5", "2", "4"), "6");
+        assert_eq!(step("6", "2", "4"), "6");
+        assert_eq!(step("1", "2", "4"), "2");
+        assert_eq!(step("2500m", "2", "1"), "3");
+        assert_eq!(step("3Pi", "1Pi", "1Pi"), "3Pi", "no limit of 256 Ti");
+        assert_eq!(step("7", "2", "0"), "7", "no step at all");
     }
 
     #[test]

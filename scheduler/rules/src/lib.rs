@@ -20,6 +20,7 @@ mod cluster;
 mod cluster_objects;
 mod cycle;
 mod decide;
+mod devices;
 mod failure;
 mod node_use;
 mod plugins;
@@ -46,6 +47,11 @@ pub use cluster_objects::ObjectEffect;
 pub use decide::{
     Decision, Placement, best_among, decide, decide_among, filter, filter_without, fits_somewhere,
     rejected_as_whole,
+};
+pub use devices::{
+    AllocationFailure, AllocatorInput, DEVICES_PER_CLAIM_MAX, DeviceClasses, DeviceDiagnosis,
+    DevicePools, DeviceUse, FatalDeviceError, PoolId, RequestDiagnosis, STEPS_MAX, Selectors,
+    TakenChange, TakenDevices, allocate, allocation_score, diagnose_devices, name_shares,
 };
 pub use failure::{Failure, FailureCause};
 pub use plugins::{

@@ -1,0 +1,171 @@
+//! Every ResourceSlice of the cluster, by pools and by the Nodes that they can be used from.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use model::{DevicePlace, NodeName, ResourceSlice};
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PoolId {
+    pub driver: Arc<str>,
+    pub pool: Arc<str>,
+}
+
+impl fmt::Display for PoolId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.driver, self.pool)
+    }
+}
+
+/// Kept with every change of a slice, so that a question about one Node walks only the pools that may reach it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DevicePools {
+    /// By names.
+    slices: BTreeMap<Arc<str>, Arc<ResourceSlice>>,
+    pools: BTreeMap<PoolId, Generations>,
+    /// Pools with slices of one Node, and how many.
+    of_nodes: BTreeMap<NodeName, BTreeMap<PoolId, usize>>,
+    /// Pools with other slices, and how many.
+    elsewhere: BTreeMap<PoolId, usize>,
+}
+
+pub(super) type Generations = BTreeMap<i64, Generation>;
+
+/// Slices by names, which is their order in a pool.
+pub(super) type Slices = BTreeMap<Arc<str>, Arc<ResourceSlice>>;
+
+/// The slices of a pool that were published together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Generation {
+    pub of_nodes: BTreeMap<NodeName, Slices>,
+    /// Those that several Nodes may reach, and all with counters.
+    pub elsewhere: Slices,
+    /// How many slices there are.
+    pub size: usize,
+    /// Those of which a device draws from counters.
+    pub drawing: Slices,
+}
+
+/// Where to look for a slice.
+enum Reach<'a> {
+    Node(&'a NodeName),
+    Elsewhere,
+}
+
+impl<'a> Reach<'a> {
+    fn of(slice: &'a ResourceSlice) -> Self {
+        match &slice.place {
+            DevicePlace::Node(node) if slice.shared_counters.is_empty() => Self::Node(node),
+            _ => Self::Elsewhere,
+        }
+    }
+}
+
+impl DevicePools {
+    /// The slice is there, in place of what had its name.
+    pub fn set(&mut self, slice: Arc<ResourceSlice>) {
+        self.remove(&slice.name);
+        let pool = PoolId::of(&slice);
+        let by_pool = match Reach::of(&slice) {
+            Reach::Node(node) => self.of_nodes.entry(node.clone()).or_default(),
+            Reach::Elsewhere => &mut self.elsewhere,
+        };
+        *by_pool.entry(pool.clone()).or_default() += 1;
+        let generations = self.pools.entry(pool).or_default();
+        generations.entry(slice.generation).or_default().add(&slice);
+        self.slices.insert(slice.name.clone(), slice);
+    }
+
+    /// The slice is gone. `None`: it was not there.
+    pub fn remove(&mut self, name: &str) -> Option<Arc<ResourceSlice>> {
+        let slice = self.slices.remove(name)?;
+        let pool = PoolId::of(&slice);
+        match Reach::of(&slice) {
+            Reach::Node(node) => {
+                if let Some(by_pool) = self.of_nodes.get_mut(node) {
+                    take_one(by_pool, &pool);
+                    if by_pool.is_empty() {
+                        self.of_nodes.remove(node);
+                    }
+                }
+            }
+            Reach::Elsewhere => take_one(&mut self.elsewhere, &pool),
+        }
+        if let Some(generations) = self.pools.get_mut(&pool) {
+            if let Some(generation) = generations.get_mut(&slice.generation) {
+                generation.remove(&slice);
+                if generation.size == 0 {
+                    generations.remove(&slice.generation);
+                }
+            }
+            if generations.is_empty() {
+                self.pools.remove(&pool);
+            }
+        }
+        Some(slice)
+    }
+
+    pub fn slice(&self, name: &str) -> Option<&Arc<ResourceSlice>> {
+        self.slices.get(name)
+    }
+
+    /// Every slice, by names.
+    pub fn slices(&self) -> impl Iterator<Item = &Arc<ResourceSlice>> {
+        self.slices.values()
+    }
+
+    /// The pools that may have devices for the Node, in order.
+    pub(super) fn near(&self, node: &NodeName) -> impl Iterator<Item = (&PoolId, &Generations)> {
+        let of_node = self.of_nodes.get(node).into_iter().flat_map(BTreeMap::keys);
+        let near: BTreeSet<_> = of_node.chain(self.elsewhere.keys()).collect();
+        near.into_iter().filter_map(|id| self.pools.get_key_value(id))
+    }
+}
+
+impl Generation {
+    fn add(&mut self, slice: &Arc<ResourceSlice>) {
+        let slices = match Reach::of(slice) {
+            Reach::Node(node) => self.of_nodes.entry(node.clone()).or_default(),
+            Reach::Elsewhere => &mut self.elsewhere,
+        };
+        slices.insert(slice.name.clone(), slice.clone());
+        if slice.devices.iter().any(|device| !device.consumes_counters.is_empty()) {
+            self.drawing.insert(slice.name.clone(), slice.clone());
+        }
+        self.size += 1;
+    }
+
+    fn remove(&mut self, slice: &ResourceSlice) {
+        match Reach::of(slice) {
+            Reach::Node(node) => {
+                if let Some(slices) = self.of_nodes.get_mut(node) {
+                    slices.remove(&slice.name);
+                    if slices.is_empty() {
+                        self.of_nodes.remove(node);
+                    }
+                }
+            }
+            Reach::Elsewhere => {
+                self.elsewhere.remove(&slice.name);
+            }
+        }
+        self.drawing.remove(&slice.name);
+        self.size -= 1;
+    }
+}
+
+impl PoolId {
+    pub fn of(slice: &ResourceSlice) -> Self {
+        Self { driver: slice.driver.clone(), pool: slice.pool.clone() }
+    }
+}
+
+fn take_one(counts: &mut BTreeMap<PoolId, usize>, pool: &PoolId) {
+    if let Some(count) = counts.get_mut(pool) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(pool);
+        }
+    }
+}
