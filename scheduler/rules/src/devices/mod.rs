@@ -38,6 +38,9 @@ mod search;
 mod selectors;
 mod taken;
 
+#[cfg(test)]
+mod tests;
+
 pub use allocation::name_shares;
 pub use allocator::{AllocatorInput, DEVICES_PER_CLAIM_MAX, DeviceClasses, STEPS_MAX, allocate};
 pub use diagnosis::{DeviceDiagnosis, RequestDiagnosis, diagnose_devices};
