@@ -65,7 +65,11 @@ const NEEDED: &[Row] = &[
     (Everywhere, "storage.k8s.io", "csidrivers", &FOLLOWING),
     (Everywhere, "storage.k8s.io", "csistoragecapacities", &FOLLOWING),
     (Everywhere, "storage.k8s.io", "volumeattachments", &FOLLOWING),
+    (Everywhere, "resource.k8s.io", "resourceslices", &FOLLOWING),
     (Everywhere, "resource.k8s.io", "deviceclasses", &FOLLOWING),
+    (Everywhere, "resource.k8s.io", "resourceclaims", &READING),
+    (Everywhere, "resource.k8s.io", "resourceclaims", &["patch"]),
+    (Everywhere, "resource.k8s.io", "resourceclaims/status", &["patch"]),
     (Everywhere, "policy", "poddisruptionbudgets", &FOLLOWING),
     (Everywhere, "", "events", &["create"]),
     (Everywhere, "corridoros.io", "corridors", &READING),
@@ -86,6 +90,10 @@ const NEEDED: &[Row] = &[
     (Named("corridor-backend-memqosd"), "coordination.k8s.io", "leases", &["patch"]),
     (Named("corridor-backend-attestd"), "coordination.k8s.io", "leases", &["patch"]),
 ];
+
+/// Names that rights are asked for by, besides what is served: group, resource and verb.
+const NAMES_OF_RIGHTS: [(&str, &str, &str); 1] =
+    [("resource.k8s.io", "resourceclaims/binding", "patch")];
 
 /// What Kubernetes allows every authenticated user: questions about itself.
 const EVERYONES: &[Row] = &[
@@ -175,7 +183,7 @@ fn allowed(rules: &[ResourceRule], served: &BTreeSet<(String, String)>) -> BTree
     rights
 }
 
-/// Rights on resources that are not served, and verbs beyond reading and writing, such as `impersonate`.
+/// Rights on resources that are neither served nor names of rights, and verbs beyond reading and writing, such as `impersonate`.
 fn strange(rules: &[ResourceRule], served: &BTreeSet<(String, String)>) -> Vec<String> {
     let is_strange = |rule: &&ResourceRule| {
         let groups = rule.api_groups.as_deref().unwrap_or_default();
@@ -183,8 +191,12 @@ fn strange(rules: &[ResourceRule], served: &BTreeSet<(String, String)>) -> Vec<S
         let is_served = |resource: &String| {
             groups.iter().all(|group| served.contains(&(group.clone(), resource.clone())))
         };
-        !rule.verbs.iter().all(|verb| ALL_VERBS.contains(&verb.as_str()))
-            || !resources.iter().all(is_served)
+        let is_name_of_right = NAMES_OF_RIGHTS.iter().any(|(group, resource, verb)| {
+            groups == [*group] && resources == [*resource] && rule.verbs == [*verb]
+        });
+        !is_name_of_right
+            && (!rule.verbs.iter().all(|verb| ALL_VERBS.contains(&verb.as_str()))
+                || !resources.iter().all(is_served))
     };
     rules.iter().filter(is_strange).map(|rule| format!("{rule:?}")).collect()
 }

@@ -53,6 +53,7 @@ pub fn pod(object: Value, number: u64) -> Result<Pod> {
             failure_policy: None,
             hold: None,
             volumes: pod_volumes(&spec.volumes),
+            resource_claims: Arc::default(),
             scheduling: Arc::new(scheduling_spec(&key.namespace, &metadata.labels, &spec)?),
         }),
         key,

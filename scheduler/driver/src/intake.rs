@@ -77,12 +77,13 @@ impl Driver {
             match object {
                 WrittenObject::Volume(volume) => self.take_written(*volume),
                 WrittenObject::Claim(claim) => self.take_written(*claim),
+                WrittenObject::ResourceClaim(claim) => self.take_written(*claim),
             }
         }
         self.handle(match self.refusal_of(outcome, "a volume or claim is gone") {
             None => Event::PrepareDone(uid),
             Some(refusal) => {
-                info!(%pod, %node, why = %refusal.message, "the volumes of a Pod were not bound");
+                info!(%pod, %node, why = %refusal.message, "the claims of a Pod were not prepared");
                 Event::PrepareRefused { pod: uid, refusal }
             }
         });
@@ -92,7 +93,15 @@ impl Driver {
     fn take_written<K: WatchedResource>(&mut self, wire: K) {
         if self.trackers.of(K::KIND).replied(wire.meta()) {
             let seen = wire.seen(&mut self.watched);
+            self.handle_evaluations();
             self.handle_some(seen);
+        }
+    }
+
+    /// What expressions say of devices comes before the object that needs it.
+    fn handle_evaluations(&mut self) {
+        for event in self.watched.selectors.take_pending() {
+            self.handle(event);
         }
     }
 
@@ -184,6 +193,7 @@ impl Driver {
                     if let Some(Event::Seen(Watched::Pod(pod))) = &mut seen {
                         self.trackers.of(K::KIND).lend_names(pod);
                     }
+                    self.handle_evaluations();
                     self.handle_some(seen);
                     self.note_tampering();
                 }
@@ -211,6 +221,7 @@ impl Driver {
         let gone = self.trackers.of(K::KIND).gone(metadata);
         let gone = gone.and_then(|gone| K::gone(gone, &mut self.watched));
         self.handle_some(gone);
+        self.handle_evaluations();
     }
 
     /// What was not in the list is gone.
@@ -219,6 +230,7 @@ impl Driver {
             let gone = K::gone(gone, &mut self.watched);
             self.handle_some(gone);
         }
+        self.handle_evaluations();
     }
 
     fn take_unreadable<K: WatchedResource>(&mut self, left: &Unreadable) {

@@ -6,31 +6,55 @@
 //!                └────────────┴──────────┴─────────┴──▶ given up: everything is free again
 //! ```
 //!
-//! A Pod whose claims are bound is sent at once. What the Pod needs (Node, bandwidth, volumes) is reserved as one from
+//! A Pod whose claims are bound is sent at once. What the Pod needs (Node, bandwidth, volumes, devices) is reserved as one from
 //! its placement on, and given back as one. A Pod that waits for others holds no bind slot.
 
-use model::{Assignment, Grant, ObjectKey, PodUid};
+use model::{Assignment, Grant, PodUid};
 use rules::{ClusterObjectChange, Plugin};
 
 use crate::decision::{Action, Bind, Prepare};
 use crate::engine::Engine;
 use crate::event::{BindRefusal, BindRefusalCause};
 use crate::queue::backoff_after;
-use crate::record::{BindingStep, Record, Stage};
+use crate::record::{BindingStep, Stage};
 use crate::rejection::{BindingRejection, Rejection};
-use crate::volumes::VolumeProgress;
+use crate::volumes::AwaitedClaim;
+
+/// How far the claims of a placed Pod are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ClaimProgress {
+    /// Every claim is bound or has its devices, and they can be used on the Node.
+    Ready,
+    Waiting,
+    /// Why they will never be, in kube-scheduler's words.
+    Failed(String),
+}
+
+impl ClaimProgress {
+    /// How far both are: the first failure counts.
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Failed(why), _) | (_, Self::Failed(why)) => Self::Failed(why),
+            (Self::Ready, Self::Ready) => Self::Ready,
+            _ => Self::Waiting,
+        }
+    }
+}
 
 impl Engine {
     /// Begins the binding cycle of a Pod that has just been placed. Returns what is to be done now.
     pub(crate) fn begin_binding_cycle(&mut self, bind: Bind) -> Option<Action> {
         let uid = bind.uid.clone();
-        let Some(volumes) = self.observed.pods.get(&uid).and_then(Record::volumes) else {
+        let record = self.observed.pods.get(&uid)?;
+        if record.volumes().is_none() && record.resource_claims().is_empty() {
             self.move_to(&uid, Stage::Binding(BindingStep::SENT));
             return Some(Action::Bind(bind));
-        };
-        let writes = self.volume_writes(volumes, &bind.node);
+        }
+        let of_volumes = record.volumes().map(|volumes| self.volume_writes(volumes, &bind.node));
+        let mut writes = of_volumes.unwrap_or_default();
+        writes.extend(self.claim_writes(&uid, record.resource_claims()));
         if writes.is_empty() {
-            self.await_volumes(&uid);
+            self.await_claims(&uid);
             return None;
         }
         self.move_to(&uid, Stage::Binding(BindingStep::Writing));
@@ -41,7 +65,7 @@ impl Engine {
     /// Everything was written: what others do about it is awaited.
     pub(crate) fn prepare_done(&mut self, uid: &PodUid) {
         match self.stage_of(uid) {
-            Some(Stage::Binding(BindingStep::Writing)) => self.await_volumes(uid),
+            Some(Stage::Binding(BindingStep::Writing)) => self.await_claims(uid),
             Some(Stage::Binding(BindingStep::Abandoned)) => self.abandon(uid),
             _ => {}
         }
@@ -51,53 +75,73 @@ impl Engine {
         if let Some(Stage::Binding(BindingStep::Writing | BindingStep::Abandoned)) =
             self.stage_of(uid)
         {
-            self.give_up_binding(uid, Some(Plugin::VolumeBinding), refusal);
+            let record = self.observed.pods.get(uid);
+            let has_volumes = record.is_some_and(|record| record.volumes().is_some());
+            let plugin = if has_volumes { Plugin::VolumeBinding } else { Plugin::DynamicResources };
+            self.give_up_binding(uid, Some(plugin), refusal);
         }
     }
 
-    fn await_volumes(&mut self, uid: &PodUid) {
+    fn await_claims(&mut self, uid: &PodUid) {
         let Some(record) = self.observed.pods.get(uid) else { return };
         let timeout = self.rules_of(&record.pod.spec.profile).volume_bind_timeout;
         let until = self.now + timeout;
         self.move_to(uid, Stage::Binding(BindingStep::Awaiting { until }));
-        self.check_volumes(uid);
+        self.check_claims(uid);
     }
 
     /// Looks at what has become of the claims of a Pod that waits for them.
-    fn check_volumes(&mut self, uid: &PodUid) {
+    fn check_claims(&mut self, uid: &PodUid) {
         let Some(record) = self.observed.pods.get(uid) else { return };
         if !matches!(record.stage, Stage::Binding(BindingStep::Awaiting { .. })) {
             return;
         }
         let Some(reservation) = &record.reservation else { return };
-        let Some(volumes) = &reservation.volumes else { return };
-        match self.volume_progress(volumes, &reservation.node) {
-            VolumeProgress::Waiting => {}
-            VolumeProgress::Bound => self.move_to(uid, Stage::Binding(BindingStep::Ready)),
-            VolumeProgress::Failed(why) => self.pre_bind_failed(uid, &why),
+        let of_volumes = reservation.volumes.as_ref().map_or(ClaimProgress::Ready, |volumes| {
+            self.volume_progress(volumes, &reservation.node)
+        });
+        let of_devices = self.device_progress(uid, reservation);
+        let failed = match (of_volumes, of_devices) {
+            (ClaimProgress::Failed(why), _) => Some((Plugin::VolumeBinding, why)),
+            (_, ClaimProgress::Failed(why)) => Some((Plugin::DynamicResources, why)),
+            (ClaimProgress::Ready, ClaimProgress::Ready) => {
+                return self.move_to(uid, Stage::Binding(BindingStep::Ready));
+            }
+            _ => None,
+        };
+        if let Some((plugin, why)) = failed {
+            self.pre_bind_failed(uid, plugin, &why);
         }
     }
 
     /// kube-scheduler's words.
-    fn pre_bind_failed(&mut self, uid: &PodUid, why: &str) {
-        let message = format!("binding volumes: {why}");
+    fn pre_bind_failed(&mut self, uid: &PodUid, plugin: Plugin, why: &str) {
+        let message = match plugin {
+            Plugin::VolumeBinding => format!("binding volumes: {why}"),
+            _ => why.to_owned(),
+        };
         let refusal = BindRefusal { cause: BindRefusalCause::ApiServer, message };
-        self.give_up_binding(uid, Some(Plugin::VolumeBinding), refusal);
+        self.give_up_binding(uid, Some(plugin), refusal);
     }
 
     /// A claim or a volume has changed: the Pods that wait for it are looked at.
     pub(crate) fn check_awaiting(&mut self, change: &ClusterObjectChange) {
         for claim in awaited_claims(change) {
             for pod in self.queues.awaited.of(&claim) {
-                self.check_volumes(&pod);
+                self.check_claims(&pod);
             }
         }
     }
 
     /// Claims that were not bound in time.
-    pub(crate) fn end_overdue_volumes(&mut self) {
+    pub(crate) fn end_overdue_claims(&mut self) {
         while let Some(pod) = self.queues.awaited.overdue(self.now) {
-            self.pre_bind_failed(&pod, "context deadline exceeded");
+            let record = self.observed.pods.get(&pod);
+            if record.is_some_and(|record| record.volumes().is_some()) {
+                self.pre_bind_failed(&pod, Plugin::VolumeBinding, "context deadline exceeded");
+            } else {
+                self.pre_bind_failed(&pod, Plugin::DynamicResources, "device binding timeout");
+            }
         }
     }
 
@@ -219,14 +263,19 @@ impl Engine {
 }
 
 /// The claims for which a change of an object may matter.
-fn awaited_claims(change: &ClusterObjectChange) -> Vec<ObjectKey> {
+fn awaited_claims(change: &ClusterObjectChange) -> Vec<AwaitedClaim> {
     match change {
         ClusterObjectChange::PersistentVolumeClaim { before, after } => {
-            before.iter().chain(after).map(|claim| claim.key.clone()).take(1).collect()
+            let claim = before.as_ref().or(after.as_ref());
+            claim.map(|it| AwaitedClaim::OfVolume(it.key.clone())).into_iter().collect()
+        }
+        ClusterObjectChange::ResourceClaim { before, after } => {
+            let claim = before.as_ref().or(after.as_ref());
+            claim.map(|it| AwaitedClaim::OfDevices(it.key.clone())).into_iter().collect()
         }
         ClusterObjectChange::PersistentVolume { before, after } => {
             let of_claims = before.iter().chain(after).filter_map(|it| it.claim_ref.as_ref());
-            of_claims.map(|it| it.key.clone()).collect()
+            of_claims.map(|it| AwaitedClaim::OfVolume(it.key.clone())).collect()
         }
         _ => Vec::new(),
     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use model::{
-    Grant, NodeName, ObjectKey, ObjectKind, ObjectRef, ObjectUid, Pod, PodSpec, PodUid, Reservable,
+    Allocation, Grant, NodeName, ObjectKey, ObjectKind, ObjectRef, ObjectUid, Pod, PodSpec, PodUid,
+    Reservable,
 };
 
 use crate::event::EvictionStep;
@@ -101,6 +102,10 @@ pub enum PrepareWrite {
     },
     /// The annotation `volume.kubernetes.io/selected-node` of a claim: its volume is to be made for the Pod's Node.
     SelectNode { claim: ObjectKey, claim_uid: Arc<str>, resource_version: Arc<str> },
+    /// The finalizer of a ResourceClaim: it outlives its deletion while it has devices.
+    ProtectClaim { claim: ObjectKey, claim_uid: Arc<str> },
+    /// The status of a ResourceClaim: it is reserved for the Pod, and has these devices if it had none.
+    ReserveClaim { claim: ObjectKey, claim_uid: Arc<str>, allocation: Option<Arc<Allocation>> },
 }
 
 /// What is reported on the API server, behind the actions: conditions, Events, statuses. Nothing else follows from it.

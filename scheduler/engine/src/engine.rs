@@ -10,7 +10,6 @@ use model::{Amount, Instant, ObjectKind, ObjectRef, PodUid};
 use rules::Cluster;
 
 use crate::decision::{Action, Poll, Report, Unschedulable, Work};
-use crate::device_classes::DeviceClasses;
 use crate::event::Event;
 use crate::excluded_nodes::ExcludedNodes;
 use crate::foreign_nominations::ForeignNominations;
@@ -80,7 +79,6 @@ pub(crate) struct Observed {
     pub pods: Records,
     pub objects: Objects,
     pub fresh: BTreeSet<ObjectKind>,
-    pub device_classes: DeviceClasses,
     pub excluded: ExcludedNodes,
     pub foreign: ForeignNominations,
     pub unsynced: BTreeSet<WatchedKind>,
@@ -126,7 +124,6 @@ impl Default for Observed {
             pods: Records::default(),
             objects: Objects::default(),
             fresh: BTreeSet::new(),
-            device_classes: DeviceClasses::default(),
             excluded: ExcludedNodes::default(),
             foreign: ForeignNominations::default(),
             unsynced: WatchedKind::ALL.into_iter().collect(),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use model::{ClusterPod, NodeName, PodSpec, Reach, Reservable};
 use rules::{
-    Decision, FailureCause, Placement, PodVolumeNeeds, Preemption, Reason, best_among,
-    decide_among, fits_somewhere, preempt_after,
+    Cluster, Decision, DeviceNeeds, FailureCause, Placement, PodVolumeNeeds, Preemption, Reason,
+    Rules, best_among, decide_among, fits_somewhere, preempt_after,
 };
 
 use crate::engine::Engine;
@@ -46,10 +46,10 @@ impl Engine {
 
     /// One of the best Nodes for a Pod of this class, or why there is none. `None`: only [`Self::evaluate`] can tell.
     pub(crate) fn best_node(&mut self, key: &ParkKey) -> Option<Result<NodeName, Diagnosis>> {
-        if !key.volumes.is_empty() {
-            return self.best_node_with_volumes(key);
+        if key.has_claims() {
+            return self.best_node_with_claims(key);
         }
-        let class = self.class_key_without_volumes(key);
+        let class = self.class_key_without_claims(key);
         let rules = &self.config.profiles.of(&key.profile).rules;
         let nominated =
             key.nominated.as_ref().and_then(|(node, _)| self.observed.cluster.nodes.get(node));
@@ -71,8 +71,8 @@ impl Engine {
         }
     }
 
-    /// The same for a Pod with volumes. Its nominated Node, or the few that its volumes can be used on, are tried first.
-    fn best_node_with_volumes(&mut self, key: &ParkKey) -> Option<Result<NodeName, Diagnosis>> {
+    /// The same for a Pod with claims. Its nominated Node, or the few that they can be used on, are tried first.
+    fn best_node_with_claims(&mut self, key: &ParkKey) -> Option<Result<NodeName, Diagnosis>> {
         let pod = self.pod_to_place(key);
         let rules = &self.config.profiles.of(&key.profile).rules;
         let cluster = &self.observed.cluster;
@@ -81,16 +81,26 @@ impl Engine {
             let fits = rules::filter(rules, cluster, &pod, node).is_empty();
             return fits.then(|| Ok(name.clone()));
         }
-        let volumes = PodVolumeNeeds::of(rules, cluster, &pod)?;
-        if let Some(few) = self.placing.few_nodes_for(&volumes, cluster) {
+        let devices = device_needs(rules, cluster, &pod)?;
+        let named = devices.as_ref().and_then(DeviceNeeds::named_nodes);
+        let mut few = named.map(|it| it.into_iter().collect::<Vec<NodeName>>());
+        let volumes = if key.volumes.is_empty() {
+            None
+        } else {
+            let volumes = PodVolumeNeeds::of(rules, cluster, &pod)?;
+            few = few.or_else(|| self.placing.few_nodes_for(&volumes, cluster));
+            Some(volumes)
+        };
+        if let Some(few) = few {
             let best = best_among(rules, cluster, &pod, few.iter())?;
             return Some(Ok(self.any_of(&best)));
         }
-        if self.placing.has_room_for_rest(&volumes) {
+        if volumes.as_ref().is_some_and(|volumes| self.placing.has_room_for_rest(volumes)) {
             return None;
         }
-        let volumes = Some(Arc::new(volumes.needs));
-        let class = PodClassKey { volumes, ..self.class_key_without_volumes(key) };
+        let volumes = volumes.map(|it| Arc::new(it.needs));
+        let devices = devices.map(Arc::new);
+        let class = PodClassKey { volumes, devices, ..self.class_key_without_claims(key) };
         let view = View { rules, cluster };
         let (placing, rng) = (&mut self.placing, &mut self.rng);
         match placing.choose(view, &class, rng) {
@@ -100,11 +110,11 @@ impl Engine {
         }
     }
 
-    /// Why a Pod with volumes is rejected before any Node is tried: most often its claims are not bound. No Node is looked
+    /// Why a Pod with claims is rejected before any Node is tried: most often they are not there, or not bound. No Node is looked
     /// at, because thousands may wait so.
     pub(crate) fn rejected_as_whole(&self, key: &ParkKey) -> Option<NodesRejection> {
         let (rules, cluster) = (self.rules_of(&key.profile), &self.observed.cluster);
-        if key.volumes.is_empty() || cluster.nodes.is_empty() {
+        if !key.has_claims() || cluster.nodes.is_empty() {
             return None;
         }
         let reason = rules::rejected_as_whole(rules, cluster, &self.pod_to_place(key))?;
@@ -112,23 +122,32 @@ impl Engine {
     }
 
     /// The class of Pod by what bears on where it goes, with what it refers to as it is now. `None`: only the plain rules
-    /// know what its volumes ask for.
+    /// know what its claims ask for.
     pub(crate) fn class_key(&mut self, key: &ParkKey) -> Option<PodClassKey> {
-        let class = self.class_key_without_volumes(key);
-        if key.volumes.is_empty() {
+        let class = self.class_key_without_claims(key);
+        if !key.has_claims() {
             return Some(class);
         }
         let rules = &self.config.profiles.of(&key.profile).rules;
         let cluster = &self.observed.cluster;
-        let volumes = PodVolumeNeeds::of(rules, cluster, &self.pod_to_place(key))?;
+        let pod = self.pod_to_place(key);
+        let devices = device_needs(rules, cluster, &pod)?;
+        if devices.as_ref().is_some_and(|it| it.named_nodes().is_some()) {
+            return None;
+        }
+        let class = PodClassKey { devices: devices.map(Arc::new), ..class };
+        if key.volumes.is_empty() {
+            return Some(class);
+        }
+        let volumes = PodVolumeNeeds::of(rules, cluster, &pod)?;
         let is_odd = !volumes.needs.has_known_reasons()
             || self.placing.few_nodes_for(&volumes, cluster).is_some()
             || self.placing.has_room_for_rest(&volumes);
         (!is_odd).then(|| PodClassKey { volumes: Some(Arc::new(volumes.needs)), ..class })
     }
 
-    /// The same, of what is asked for besides volumes.
-    pub(crate) fn class_key_without_volumes(&self, key: &ParkKey) -> PodClassKey {
+    /// The same, of what is asked for besides claims.
+    pub(crate) fn class_key_without_claims(&self, key: &ParkKey) -> PodClassKey {
         let objects = key.objects.iter().filter_map(|object| self.observed.objects.get(object));
         PodClassKey {
             profile: key.profile.clone(),
@@ -136,6 +155,7 @@ impl Engine {
             scheduling: key.scheduling.clone(),
             reach: objects.map(reach).collect(),
             volumes: None,
+            devices: None,
         }
     }
 
@@ -168,6 +188,13 @@ impl Engine {
         let pod = self.pod_to_place(&ParkKey::of(spec));
         fits_somewhere(self.rules_of(&spec.profile), &self.observed.cluster, &pod)
     }
+}
+
+/// What the Pod asks of devices, if anything. `None`: only the plain rules can tell.
+#[expect(clippy::option_option, reason = "no needs are not needs that are unknown")]
+fn device_needs(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> Option<Option<DeviceNeeds>> {
+    let needs = DeviceNeeds::of(rules, cluster, pod)?;
+    Some((!needs.is_empty()).then_some(needs))
 }
 
 fn reach(object: &Reservable) -> Reach {

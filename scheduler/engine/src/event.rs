@@ -4,11 +4,18 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use model::{NodeName, ObjectRef, PodUid};
+use model::{DeviceType, NodeName, ObjectRef, PodUid, SelectorVerdict};
 
 use crate::decision::Report;
 use crate::engine::EngineConfig;
 use crate::observe::{Watched, WatchedId, WatchedKind};
+
+/// An expression, evaluated for some types of devices.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SelectorEvaluation {
+    pub expression: Arc<str>,
+    pub verdicts: Vec<(Arc<DeviceType>, SelectorVerdict)>,
+}
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Event {
@@ -21,6 +28,12 @@ pub enum Event {
     /// The kubelet has rejected a Pod that was bound here, for a reason that is the Node's. Comes before the event that
     /// shows the Pod's end.
     KubeletRejected { pod: PodUid, why: Arc<str> },
+    /// What expressions of selectors say of types of devices. Comes before the objects that need it.
+    SelectorsEvaluated(Vec<SelectorEvaluation>),
+    /// No object has this expression any more.
+    SelectorGone(Arc<str>),
+    /// No device is of this type any more.
+    DeviceTypeGone(Arc<DeviceType>),
     /// The first complete list of this kind has been handed over.
     Synced(WatchedKind),
     /// The kind is not installed in this cluster. Only Pods that refer to it wait for it.

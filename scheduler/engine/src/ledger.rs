@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use model::{Amount, Granted, NodeName, ObjectKey, ObjectUid, Pod, PodUid, PodVolumeBindings};
 
+use rules::ClaimToReserve;
+
 use crate::queue::Order;
 
 /// What one Pod takes where it is placed: all of it, or nothing. It lasts while the Pod is bound or being bound, and
@@ -20,6 +22,9 @@ pub(crate) struct Reservation {
     /// Claims that are bound for the sake of this Pod, with their volumes.
     #[serde(default)]
     pub volumes: Option<Box<PodVolumeBindings>>,
+    /// Its ResourceClaims, which are reserved for it, with what it gets of those that have no devices yet.
+    #[serde(default)]
+    pub claims: Box<[ClaimToReserve]>,
 }
 
 /// The Pod that holds a reservation.
@@ -226,6 +231,7 @@ mod tests {
             node: "n1".into(),
             granted: granted_milli.iter().map(granted).collect(),
             volumes: None,
+            claims: Box::default(),
         }
     }
 

@@ -28,6 +28,7 @@ mod cluster_sync;
 mod corridor;
 mod decision;
 mod device_classes;
+mod devices;
 mod dominant;
 mod engine;
 mod evaluation;
@@ -79,7 +80,7 @@ pub use decision::{
 };
 pub use dominant::Dominant;
 pub use engine::{Engine, EngineConfig, Quota};
-pub use event::{BindRefusal, BindRefusalCause, Event, EvictionStep};
+pub use event::{BindRefusal, BindRefusalCause, Event, EvictionStep, SelectorEvaluation};
 pub use explain::{
     Explanation, LinePosition, NodesExplained, PreemptionExplained, ReasonExplained,
 };

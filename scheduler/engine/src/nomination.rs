@@ -34,7 +34,8 @@ pub(crate) struct Nomination {
 
 impl Nomination {
     pub fn new(node: NodeName, victims: Vec<PodUid>, until: Instant) -> Self {
-        let place = Reservation { node, granted: Box::default(), volumes: None };
+        let place =
+            Reservation { node, granted: Box::default(), volumes: None, claims: Box::default() };
         Self { place, is_reserved: false, victims, until }
     }
 }
@@ -101,7 +102,12 @@ impl Engine {
         }
         let (pod, order) = (record.pod.clone(), record.order);
         let Some(granted) = self.granted_to(&pod) else { return false };
-        let place = Reservation { node: nomination.place.node.clone(), granted, volumes: None };
+        let place = Reservation {
+            node: nomination.place.node.clone(),
+            granted,
+            volumes: None,
+            claims: Box::default(),
+        };
         let mark = self.ledger.mark();
         self.ledger.nominate(order, &pod, &place);
         if self.pre_filter_nominated(order, &pod.spec).is_err() {
@@ -211,13 +217,13 @@ impl Engine {
                 let pods = [before, after].into_iter().flatten();
                 pods.flat_map(|pod| [&pod.node, &pod.nominated_node]).flatten().for_each(on);
             }
-            ClusterChange::Volumes(_) => {
-                let has_volumes = |uid: &&PodUid| {
+            ClusterChange::Volumes(_) | ClusterChange::Devices(_) => {
+                let has_claims = |uid: &&PodUid| {
                     let record = self.observed.pods.get(uid);
-                    record.is_some_and(|it| !it.pod.spec.volumes.is_empty())
+                    record.is_some_and(|it| it.pod.spec.has_claims())
                 };
                 let nominated = self.nominations.due.iter().map(|(_, uid)| uid);
-                to_recheck.extend(nominated.filter(has_volumes).cloned());
+                to_recheck.extend(nominated.filter(has_claims).cloned());
             }
             ClusterChange::Namespaces
             | ClusterChange::Selectors { .. }

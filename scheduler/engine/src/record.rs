@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use model::{ClusterPod, Instant, NodeName, ObjectRef, Pod, PodVolumeBindings};
 
+use rules::ClaimToReserve;
+
 use crate::ledger::Reservation;
 use crate::nomination::Nomination;
 use crate::queue::{Order, ParkKey};
@@ -71,6 +73,11 @@ impl Record {
         self.reservation.as_ref()?.volumes.as_deref()
     }
 
+    /// The ResourceClaims that are reserved for the Pod, while it is placed and not bound yet.
+    pub fn resource_claims(&self) -> &[ClaimToReserve] {
+        self.reservation.as_ref().map_or(&[], |reservation| &reservation.claims)
+    }
+
     /// The class under which the Pod is parked.
     pub fn park_key(&self) -> ParkKey {
         let nominated = self.nominated_node().map(|node| (node.clone(), self.pod.uid.clone()));
@@ -100,6 +107,7 @@ impl Record {
             scheduling: spec.scheduling.clone(),
             reach: Vec::new(),
             volumes: spec.volumes.clone(),
+            resource_claims: spec.resource_claims.clone(),
         }
     }
 
@@ -130,6 +138,7 @@ impl Record {
             scheduling,
             reach,
             volumes,
+            resource_claims,
         } = shown;
         *key == self.pod.key
             && *uid == self.pod.uid
@@ -140,6 +149,7 @@ impl Record {
             && *scheduling == self.pod.spec.scheduling
             && reach.is_empty()
             && *volumes == self.pod.spec.volumes
+            && *resource_claims == self.pod.spec.resource_claims
     }
 }
 
@@ -198,7 +208,7 @@ impl BindingStep {
     fn name(self) -> &'static str {
         match self {
             Self::Writing | Self::Abandoned => "preparing",
-            Self::Awaiting { .. } => "waiting for volumes",
+            Self::Awaiting { .. } => "waiting for claims",
             Self::Ready | Self::Sent { is_unclear: false } => "binding",
             Self::Sent { is_unclear: true } => "binding, outcome unclear",
         }

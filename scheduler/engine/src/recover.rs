@@ -33,17 +33,8 @@ impl Engine {
             stats,
             queue_metrics,
         } = std::mem::replace(self, Self::new(config.clone()));
-        let Observed {
-            mut cluster,
-            pods,
-            objects,
-            fresh,
-            device_classes,
-            excluded,
-            foreign,
-            unsynced,
-            pods_seen,
-        } = observed;
+        let Observed { mut cluster, pods, objects, fresh, excluded, foreign, unsynced, pods_seen } =
+            observed;
         let Queues {
             active: _,
             backoff: _,
@@ -67,7 +58,6 @@ impl Engine {
                 pods: Records::default(),
                 objects: objects.without_queues(),
                 fresh,
-                device_classes,
                 excluded,
                 foreign,
                 unsynced,
@@ -114,7 +104,7 @@ impl Engine {
         if let Some(reservation) = &record.reservation {
             self.ledger.take(&record.pod, reservation);
             self.ledger.commit();
-            self.assume_volumes(reservation);
+            self.assume_objects(&uid, reservation);
         }
         self.restore_nomination(&record);
         record.stage = Stage::Gated;
@@ -132,4 +122,5 @@ fn forget_pods(cluster: &mut Cluster, pods: &[Record]) {
         cluster.remove_pod(&record.pod.uid);
     }
     cluster.assumed_volumes = AssumedVolumes::default();
+    cluster.devices.forget_all();
 }

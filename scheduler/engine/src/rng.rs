@@ -24,6 +24,16 @@ impl Rng {
         Draw(self.next())
     }
 
+    /// A random UUID (version 4).
+    pub fn uuid(&mut self) -> String {
+        let (high, low) = (self.next(), self.next());
+        let version = (high & !0xf000) | 0x4000;
+        let variant = (low & !(0b11 << 62)) | (0b10 << 62);
+        let digits = format!("{version:016x}{variant:016x}");
+        let groups = [0..8, 8..12, 12..16, 16..20, 20..32];
+        groups.map(|group| &digits[group]).join("-")
+    }
+
     fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mixed(self.state)

@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{ClusterNode, ClusterPod, Instant, NodeName, ObjectKind, ObjectRef, PodUid};
-use rules::{Cluster, ClusterObjects};
+use rules::{Cluster, ClusterObjects, TypeVerdicts};
 use serde::{Deserialize, Serialize};
 
-use crate::device_classes::DeviceClasses;
 use crate::engine::{Engine, EngineConfig, Observed, Outbox, Queues};
 use crate::excluded_nodes::ExcludedNodes;
 use crate::foreign_nominations::ForeignNominations;
@@ -43,7 +42,9 @@ pub struct Snapshot {
     fresh: BTreeSet<ObjectKind>,
     parked: Parked,
     excluded: ExcludedNodes,
-    device_classes: DeviceClasses,
+    /// By expressions.
+    #[serde(default)]
+    selector_verdicts: Vec<(Arc<str>, TypeVerdicts)>,
     throttle: NamespaceThrottle,
     foreign: ForeignNominations,
     sweep_at: Instant,
@@ -85,17 +86,8 @@ impl Engine {
             stats,
             queue_metrics,
         } = self;
-        let Observed {
-            cluster,
-            pods,
-            objects,
-            fresh,
-            device_classes,
-            excluded,
-            foreign,
-            unsynced,
-            pods_seen,
-        } = observed;
+        let Observed { cluster, pods, objects, fresh, excluded, foreign, unsynced, pods_seen } =
+            observed;
         let Queues {
             active: _,
             backoff: _,
@@ -122,7 +114,7 @@ impl Engine {
             fresh: fresh.clone(),
             parked: parked.clone(),
             excluded: excluded.clone(),
-            device_classes: device_classes.clone(),
+            selector_verdicts: cluster.devices.verdicts.sorted(),
             throttle: throttle.clone(),
             foreign: foreign.clone(),
             sweep_at: *sweep_at,
@@ -173,7 +165,7 @@ impl Engine {
             fresh,
             parked,
             excluded,
-            device_classes,
+            selector_verdicts,
             throttle,
             foreign,
             sweep_at,
@@ -190,12 +182,16 @@ impl Engine {
         } = snapshot;
         let mut cluster = Cluster::new(nodes, []);
         cluster.insert_objects(cluster_objects);
+        for (expression, verdicts) in selector_verdicts {
+            for (device_type, verdict) in verdicts {
+                cluster.devices.verdicts.insert(&expression, &device_type, verdict);
+            }
+        }
         let observed = Observed {
             cluster,
             pods: Records::default(),
             objects,
             fresh,
-            device_classes,
             excluded,
             foreign,
             unsynced,
@@ -250,7 +246,7 @@ impl Engine {
         if let Some(reservation) = &record.reservation {
             self.ledger.take(&record.pod, reservation);
             self.ledger.commit();
-            self.assume_volumes(reservation);
+            self.assume_objects(&uid, reservation);
         }
         self.restore_nomination(&record);
         if let Some(pod) = record.in_cluster() {

@@ -5,7 +5,7 @@ use rules::{Chances, Prospect};
 
 use crate::engine::Engine;
 use crate::queue::{Order, ParkKey, UnblockOn};
-use crate::record::{BindingStep, Record, Stage};
+use crate::record::{BindingStep, Stage};
 use crate::rejection::Rejection;
 use crate::throttling::BindingChange;
 use crate::wakes_on::WakeOn;
@@ -51,8 +51,8 @@ impl Engine {
                 objects.with_queue(&object, |queue| queue.leave(&spec.namespace, order, amount));
             }
             Stage::Binding(BindingStep::Awaiting { until }) => {
-                if let Some(volumes) = self.observed.pods.get(uid).and_then(Record::volumes) {
-                    self.queues.awaited.remove(uid, volumes, until);
+                if let Some(record) = self.observed.pods.get(uid) {
+                    self.queues.awaited.remove(record, until);
                 }
             }
             Stage::Binding(BindingStep::Ready) => drop(self.queues.ready.remove(&order)),
@@ -83,8 +83,8 @@ impl Engine {
             }
             Stage::Blocked(object) => self.block(uid, order, &object),
             Stage::Binding(BindingStep::Awaiting { until }) => {
-                if let Some(volumes) = self.observed.pods.get(uid).and_then(Record::volumes) {
-                    self.queues.awaited.insert(uid, volumes, until);
+                if let Some(record) = self.observed.pods.get(uid) {
+                    self.queues.awaited.insert(record, until);
                 }
             }
             Stage::Binding(BindingStep::Ready) => {

@@ -98,6 +98,7 @@ impl PodBuilder {
                 failure_policy: None,
                 hold: None,
                 volumes: Arc::default(),
+                resource_claims: Arc::default(),
             },
             assignment: Assignment::Waiting,
             declared_end: None,

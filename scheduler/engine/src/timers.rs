@@ -51,7 +51,7 @@ const TIMERS: [Timer; 11] = [
     },
     Timer {
         due: |engine| engine.queues.awaited.next_due(),
-        fire: Engine::end_overdue_volumes,
+        fire: Engine::end_overdue_claims,
         cause: QueuedBy::AttemptFailure,
     },
     Timer {

@@ -105,7 +105,8 @@ impl Engine {
         let grant = grant(&pod.spec, &objects);
         let granted = grant.parts().cloned().collect();
         let volumes = self.volumes_on(pod, &node)?;
-        let reservation = Reservation { node: node.clone(), granted, volumes };
+        let claims = self.claims_on(pod, &node)?;
+        let reservation = Reservation { node: node.clone(), granted, volumes, claims };
         let Some(record) = self.observed.pods.get_mut(&pod.uid) else {
             return Err("it is not known".to_owned());
         };
@@ -117,7 +118,10 @@ impl Engine {
         if let Some(limit) = self.exceeded(&node, pod, &objects) {
             return Err(format!("that would exceed {limit}"));
         }
-        self.assume_volumes(&reservation);
+        self.assume_objects(&pod.uid, &reservation);
+        if let Some(device) = self.contested_device(&reservation) {
+            return Err(format!("device {device} would be given out twice"));
+        }
         let shown_before = self.observed.cluster.insert_pod(shown.clone());
         let change = ClusterChange::Pod { before: shown_before.as_deref(), after: Some(&shown) };
         self.placing.note(change, &self.observed.cluster);
@@ -132,7 +136,7 @@ impl Engine {
         let Mark { placed, ledger, rng } = mark;
         for placed in transaction.placed.drain(placed..).rev() {
             let Placed { pod, order: _, reservation, shown_before, shown, bind: _ } = placed;
-            self.forget_volumes(&reservation);
+            self.forget_objects(&pod.uid, &reservation);
             match shown_before.clone() {
                 Some(before) => drop(self.observed.cluster.insert_pod(before)),
                 None => drop(self.observed.cluster.remove_pod(&pod.uid)),

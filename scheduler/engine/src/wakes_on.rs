@@ -3,7 +3,7 @@
 use std::fmt;
 
 use model::{Amount, ObjectRef, SchedulingSpec};
-use rules::Reason;
+use rules::{Plugin, Reason};
 
 use crate::rejection::{Cause, NodesRejection, ObjectRejection, Rejection};
 use crate::resource_units::Unit;
@@ -126,6 +126,10 @@ fn word(scheduling: &SchedulingSpec, reason: &Reason) -> String {
             }
         }
         Reason::Volume { problem, .. } => problem.wakes_on(),
+        Reason::Devices(problem) => problem.wakes_on(),
+        Reason::Failed { plugin: Plugin::DynamicResources, .. } => {
+            "a change of its claims, their classes or devices".to_owned()
+        }
         Reason::Failed { .. } => "a change of its volumes".to_owned(),
         Reason::Unparsable { .. } => "a change of the Pod".to_owned(),
     }

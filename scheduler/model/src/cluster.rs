@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Deletion, FeatureNames, Node, NodeImage, NodeName, ObjectKey, PodUid, PodVolume, Reach,
-    SchedulingSpec,
+    Deletion, FeatureNames, Node, NodeImage, NodeName, ObjectKey, PodClaim, PodUid, PodVolume,
+    Reach, SchedulingSpec,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +44,9 @@ pub struct ClusterPod {
     /// Those that concern where it can go, in the order of `spec.volumes`.
     #[serde(default)]
     pub volumes: Arc<[PodVolume]>,
+    /// `spec.resourceClaims`, with the claims that were made of templates.
+    #[serde(default)]
+    pub resource_claims: Arc<[PodClaim]>,
 }
 
 impl ClusterPod {
@@ -59,6 +62,7 @@ impl ClusterPod {
             scheduling: Arc::new(SchedulingSpec { containers: 1, ..SchedulingSpec::default() }),
             reach: Vec::new(),
             volumes: Arc::default(),
+            resource_claims: Arc::default(),
         }
     }
 
@@ -74,6 +78,7 @@ impl ClusterPod {
             scheduling,
             reach: Vec::new(),
             volumes: Arc::default(),
+            resource_claims: Arc::default(),
         }
     }
 

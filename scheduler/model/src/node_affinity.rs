@@ -24,7 +24,7 @@ pub struct NodeSelector {
 }
 
 /// A term as it stands in an object, unchecked.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RawNodeTerm {
     /// `matchExpressions`.
     pub expressions: Vec<RawRequirement>,

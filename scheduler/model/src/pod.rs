@@ -4,8 +4,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Amount, Deletion, Hold, NodeName, ObjectKey, ObjectKind, ObjectRef, ObjectUid, PodUid,
-    PodVolume, SchedulingSpec,
+    Amount, Deletion, Hold, NodeName, ObjectKey, ObjectKind, ObjectRef, ObjectUid, PodClaim,
+    PodUid, PodVolume, SchedulingSpec,
 };
 
 /// A Pod as the engine sees it: identity, what it needs, where it stands.
@@ -94,9 +94,17 @@ pub struct PodSpec {
     /// Pods of a StatefulSet share: they differ in nothing else.
     #[serde(default)]
     pub volumes: Arc<[PodVolume]>,
+    /// `spec.resourceClaims`, with the claims that were made of templates.
+    #[serde(default)]
+    pub resource_claims: Arc<[PodClaim]>,
 }
 
 impl PodSpec {
+    /// Whether it has any, of volumes or of devices.
+    pub fn has_claims(&self) -> bool {
+        !self.volumes.is_empty() || !self.resource_claims.is_empty()
+    }
+
     pub fn need_of(&self, object: &ObjectRef) -> Option<&Need> {
         self.needs.iter().find(|need| need.object == *object)
     }

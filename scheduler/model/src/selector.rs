@@ -14,7 +14,7 @@ pub(crate) use text::write_list;
 use crate::Labels;
 
 /// An expression of a selector as it stands in an object, unchecked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RawRequirement {
     pub key: String,
     pub operator: String,

@@ -11,6 +11,8 @@ use model::{
 use smallvec::SmallVec;
 
 use crate::assumed_volumes::AssumedVolumes;
+use crate::device_state::DeviceState;
+use crate::devices::{AllocatorInput, STEPS_MAX};
 use crate::plugins::{ClusterObject, ClusterObjectChange, ClusterObjectId, ClusterObjects};
 use crate::volume_index::VolumeIndex;
 
@@ -28,11 +30,12 @@ pub struct Cluster {
     nominated: BTreeMap<NodeName, BTreeMap<PodUid, Arc<ClusterPod>>>,
     /// The same Pods, those on Nodes that keep others away: they concern every Pod that is decided.
     keeping_away: BTreeMap<PodUid, Arc<ClusterPod>>,
-    /// To be changed by [`Cluster::insert_object`] and [`Cluster::remove_object`] where volumes are concerned.
+    /// To be changed by [`Cluster::insert_object`] and [`Cluster::remove_object`] where volumes or devices are concerned.
     pub objects: ClusterObjects,
     pub(crate) volume_index: VolumeIndex,
     /// What the Pods that are placed but not bound yet have taken of volumes.
     pub assumed_volumes: AssumedVolumes,
+    pub devices: DeviceState,
 }
 
 /// The Pods on one Node.
@@ -94,6 +97,7 @@ impl Cluster {
             objects,
             volume_index: _,
             assumed_volumes: _,
+            devices: _,
         } = self;
         (nodes, objects)
     }
@@ -102,6 +106,7 @@ impl Cluster {
     pub fn insert_object(&mut self, object: ClusterObject) -> Option<ClusterObjectChange> {
         let change = self.objects.insert(object)?;
         self.volume_index.follow(&change);
+        self.devices.follow(&change);
         Some(change)
     }
 
@@ -109,7 +114,14 @@ impl Cluster {
     pub fn remove_object(&mut self, id: &ClusterObjectId) -> Option<ClusterObjectChange> {
         let change = self.objects.remove(id)?;
         self.volume_index.follow(&change);
+        self.devices.follow(&change);
         Some(change)
+    }
+
+    pub(crate) fn allocator_input(&self) -> AllocatorInput<'_> {
+        let DeviceState { pools, taken, verdicts, .. } = &self.devices;
+        let classes = &self.objects.device_classes;
+        AllocatorInput { pools, classes, selectors: verdicts, taken, step_limit: STEPS_MAX }
     }
 
     /// To be called on a cluster without objects.

@@ -2,6 +2,7 @@
 
 use model::{LabelSelector, PodDisruptionBudget};
 
+use crate::device_change::DeviceChange;
 use crate::volume_change::VolumeChange;
 
 /// What a change of such an object means to Pods that are decided or wait.
@@ -15,6 +16,8 @@ pub enum ObjectEffect<'a> {
     Budgets { before: Option<&'a PodDisruptionBudget>, after: Option<&'a PodDisruptionBudget> },
     /// A Node may take a Pod with volumes now that it rejected.
     Volumes(VolumeChange<'a>),
+    /// A Node may take a Pod with ResourceClaims now that it rejected.
+    Devices(DeviceChange<'a>),
     /// Nothing.
     Unchanged,
     /// Any Node may take a Pod now that it rejected. So it is for a kind whose entry says nothing else.

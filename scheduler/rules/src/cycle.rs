@@ -7,7 +7,9 @@ use model::{ClusterNode, ClusterPod, NodeName};
 
 use crate::cluster::Cluster;
 use crate::failure::{Failure, FailureCause};
-use crate::plugins::{ClaimsToBind, Counts, ExclusiveClaims, Plugin, Spread, ZoneConditions};
+use crate::plugins::{
+    ClaimsToBind, Counts, DeviceClaims, ExclusiveClaims, Plugin, Spread, ZoneConditions,
+};
 use crate::reason::Reason;
 use crate::rules::Rules;
 use crate::trial::Trial;
@@ -31,6 +33,7 @@ pub(crate) struct CycleState {
     pub exclusive_claims: Option<ExclusiveClaims>,
     pub claims_to_bind: ClaimsToBind,
     pub volume_zones: ZoneConditions,
+    pub device_claims: DeviceClaims,
 }
 
 /// Why a plugin ends the cycle before any Node is looked at.

@@ -20,6 +20,8 @@ mod cluster;
 mod cluster_objects;
 mod cycle;
 mod decide;
+mod device_change;
+mod device_state;
 mod devices;
 mod failure;
 mod node_use;
@@ -48,6 +50,8 @@ pub use decide::{
     Decision, Placement, best_among, decide, decide_among, filter, filter_without, fits_somewhere,
     rejected_as_whole,
 };
+pub use device_change::{DeviceChange, DeviceEffect};
+pub use device_state::{DeviceState, SelectorVerdicts, TypeVerdicts};
 pub use devices::{
     AllocationFailure, AllocatorInput, DEVICES_PER_CLAIM_MAX, DeviceClasses, DeviceDiagnosis,
     DevicePools, DeviceUse, FatalDeviceError, PoolId, RequestDiagnosis, STEPS_MAX, Selectors,
@@ -55,11 +59,12 @@ pub use devices::{
 };
 pub use failure::{Failure, FailureCause};
 pub use plugins::{
-    Attachable, CLAIMS_NOT_FOUND, Candidate, ClusterObject, ClusterObjectChange, ClusterObjectId,
-    ClusterObjectKind, ClusterObjects, Constraint, Ineligible, PREEMPTION, Plugin, Point,
-    Preemption, PreemptionDryRun, PreemptionRefusal, Registration, ResourceUse, Role, VictimCost,
-    Victims, attach_limits, attached_by, attached_to, balanced_score, candidates, constraints,
-    existing_term_matches, find_pod_volumes, fit_score, has_every_key, has_leaving_victims,
+    Attachable, CLAIMS_NOT_FOUND, Candidate, ClaimToReserve, ClusterObject, ClusterObjectChange,
+    ClusterObjectId, ClusterObjectKind, ClusterObjects, Constraint, DeviceFit, DeviceNeeds,
+    DeviceProblem, Ineligible, PREEMPTION, Plugin, Point, Preemption, PreemptionDryRun,
+    PreemptionRefusal, Registration, ResourceUse, Role, VictimCost, Victims, attach_limits,
+    attached_by, attached_to, balanced_score, candidates, constraints, existing_term_matches,
+    find_pod_devices, find_pod_volumes, fit_score, has_every_key, has_leaving_victims,
     own_term_matches, preempt, preempt_after, protects, score_needs_every_key, victims_by,
 };
 pub use reason::{FixedReason, Reason, fixed as fixed_reason};
@@ -68,7 +73,7 @@ pub use rules::{
     DefaultSpread, ResourceWeight, Rules, ScoringStrategy, ShapePoint, SwitchedOff, cpu_and_memory,
 };
 pub use score::{NodeScore, PluginScore, ScoreError, score};
-pub use volume_change::{VolumeChange, VolumeInterest, VolumeScope, volumes_reject};
+pub use volume_change::{VolumeChange, VolumeInterest, VolumeScope, claims_reject};
 pub use volume_diagnosis::{
     ClaimDiagnosis, ClaimProblem, ClaimState, PublishedCapacity, ReasonSeen, VOLUMES,
     VolumeDiagnosis, VolumeLack, VolumesLacking, VolumesLookedAt, diagnose_volumes,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use model::{ObjectRef, SelectorError};
 
-use crate::plugins::Plugin;
+use crate::plugins::{DeviceProblem, Plugin};
 use crate::volume_problem::VolumeProblem;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -29,6 +29,8 @@ pub enum Reason {
     },
     /// What is wrong with the Pod's claims, before any Node is looked at.
     Volume { plugin: Plugin, problem: VolumeProblem },
+    /// What is wrong with the Pod's ResourceClaims.
+    Devices(DeviceProblem),
     /// What kube-scheduler ends the attempt for, at this Node.
     Failed { plugin: Plugin, why: Arc<str> },
     /// Pod affinity or spread constraints that cannot be parsed.
@@ -86,6 +88,7 @@ impl Reason {
             | Self::Failed { plugin, .. }
             | Self::Unparsable { plugin, .. } => *plugin,
             Self::NotNamed { .. } => Plugin::NodeAffinity,
+            Self::Devices(_) => Plugin::DynamicResources,
             Self::OutOfReach { .. } => Plugin::Corridor,
             Self::Insufficient { .. } => Plugin::NodeResourcesFit,
         }
@@ -99,6 +102,7 @@ impl Reason {
             Self::NotNamed { .. }
             | Self::OutOfReach { .. }
             | Self::Volume { .. }
+            | Self::Devices(_)
             | Self::Failed { .. }
             | Self::Unparsable { .. } => true,
         }
@@ -128,6 +132,7 @@ impl fmt::Display for Reason {
             }
             Self::Insufficient { resource, .. } => write!(f, "Insufficient {resource}"),
             Self::Volume { problem, .. } => problem.fmt(f),
+            Self::Devices(problem) => problem.fmt(f),
             Self::Failed { why, .. } => f.write_str(why),
             Self::Unparsable { why, .. } => write!(f, "parsing pod: {why}"),
         }

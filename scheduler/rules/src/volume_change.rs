@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use model::{
     ClusterPod, CsiStorageCapacity, NodeName, ObjectKey, PersistentVolume, PersistentVolumeClaim,
-    PodVolume, PodVolumeBindings, VolumeAttachment,
+    PodClaim, PodVolume, PodVolumeBindings, VolumeAttachment,
 };
 
 use crate::by_topology::Narrowing;
@@ -56,12 +56,21 @@ pub enum VolumeInterest {
     Volume(Arc<str>),
     /// A claim of it has no PersistentVolume yet: it may take one of this StorageClass, or one is made for it.
     Class(Arc<str>),
+    ResourceClaim(ObjectKey),
+    /// It has ResourceClaims.
+    Devices,
 }
 
 impl VolumeInterest {
-    /// Those of a Pod with volumes. They change only with what they name.
+    /// Those of a Pod with claims. They change only with what they name.
     pub fn of(cluster: &Cluster, pod: &ClusterPod) -> BTreeSet<Self> {
-        let mut interests = BTreeSet::from([Self::Any]);
+        let mut interests = BTreeSet::new();
+        interests.extend((!pod.volumes.is_empty()).then_some(Self::Any));
+        interests.extend((!pod.resource_claims.is_empty()).then_some(Self::Devices));
+        for name in pod.resource_claims.iter().filter_map(PodClaim::claim) {
+            let key = ObjectKey { namespace: pod.namespace().clone(), name: name.clone() };
+            interests.insert(Self::ResourceClaim(key));
+        }
         for name in pod.volumes.iter().filter_map(PodVolume::claim) {
             let key = ObjectKey { namespace: pod.namespace().clone(), name: name.clone() };
             if let Some(claim) = cluster.objects.claims.get(&key) {
@@ -286,13 +295,19 @@ fn nodes(cluster: &Cluster, is_meant: impl Fn(&model::Labels) -> bool) -> BTreeS
     nodes.map(|node| node.node.name.clone()).collect()
 }
 
-/// Whether the volumes of a Pod alone keep it from every Node, whatever becomes of Nodes and of Pods on them.
-pub fn volumes_reject(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> bool {
+/// Whether the claims of a Pod alone keep it from every Node, whatever becomes of Nodes and of Pods on them.
+pub fn claims_reject(rules: &Rules, cluster: &Cluster, pod: &ClusterPod) -> bool {
     let plugin = match (PodContext { rules, cluster, pod }).pre_filter() {
         Ok(_) => return false,
         Err(NotFiltered::Rejected(reason)) => reason.plugin(),
         Err(NotFiltered::Failed(failure)) => failure.plugin,
     };
-    // They look at claims, their volumes and classes here, and at nothing else.
-    matches!(plugin, Plugin::VolumeRestrictions | Plugin::VolumeBinding | Plugin::VolumeZone)
+    // They look at claims, their volumes, users and classes here, and at nothing else.
+    matches!(
+        plugin,
+        Plugin::VolumeRestrictions
+            | Plugin::VolumeBinding
+            | Plugin::VolumeZone
+            | Plugin::DynamicResources
+    )
 }

@@ -159,7 +159,7 @@ profiles:
         let read = Configuration::join(documents, true).unwrap();
         let profiles = read.scheduler.engine.profiles;
         let rules = |name| profiles.of(name).rules.clone();
-        assert_eq!(rules("no-scoring-scheduler").switched_off.scores.len(), 8);
+        assert_eq!(rules("no-scoring-scheduler").switched_off.scores.len(), 9);
         assert_eq!(rules("default-scheduler"), engine::Rules::default());
         let custom = NO_SCORING.replace("'*'", "MyCustomPlugin").replace("disabled", "enabled");
         let error = Configuration::join(read_documents(&custom).unwrap(), true).unwrap_err();

@@ -86,6 +86,7 @@ pub fn specs(shapes: usize, profile: &str, dice: &mut Dice) -> Vec<Arc<PodSpec>>
             failure_policy: None,
             hold: None,
             volumes: Arc::default(),
+            resource_claims: Arc::default(),
         })
     };
     (0..shapes).map(one).collect()

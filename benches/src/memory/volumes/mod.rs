@@ -1,4 +1,4 @@
-//! Volumes without an API server: what is written about claims takes effect at once, and others do their part.
+//! Volumes and ResourceClaims without an API server: what is written about claims takes effect at once, and others do their part.
 
 pub mod fragment;
 mod translate;
@@ -10,8 +10,9 @@ use e2e::objects::volumes::ZONE;
 use e2e::{Error, Result};
 use engine::{ClusterObject, Event, Prepare, PrepareWrite};
 use model::{
-    ClaimRef, Labels, NodeName, NodeSelector, NodeSelectorTerm, ObjectKey, PersistentVolume,
-    PersistentVolumeClaim, RawRequirement, VolumePhase, VolumeSource,
+    ClaimRef, ClaimUser, Labels, NodeName, NodeSelector, NodeSelectorTerm, ObjectKey,
+    PersistentVolume, PersistentVolumeClaim, RawRequirement, ResourceClaim, VolumePhase,
+    VolumeSource,
 };
 
 pub use translate::{object, pod_volumes};
@@ -21,6 +22,7 @@ pub use translate::{object, pod_volumes};
 pub struct StorageObjects {
     volumes: HashMap<Arc<str>, Arc<PersistentVolume>>,
     claims: HashMap<ObjectKey, Arc<PersistentVolumeClaim>>,
+    device_claims: HashMap<ObjectKey, Arc<ResourceClaim>>,
     /// Who makes the volumes of a class.
     provisioners: HashMap<Arc<str>, Arc<str>>,
     zones: HashMap<NodeName, Arc<str>>,
@@ -41,6 +43,9 @@ impl StorageObjects {
             }
             ClusterObject::PersistentVolumeClaim(key, claim) => {
                 self.claims.insert(key.clone(), claim.clone());
+            }
+            ClusterObject::ResourceClaim(key, claim) => {
+                self.device_claims.insert(key.clone(), claim.clone());
             }
             ClusterObject::StorageClass(name, class) => {
                 self.provisioners.insert(name.clone(), class.provisioner.clone());
@@ -65,6 +70,15 @@ impl StorageObjects {
                 PrepareWrite::SelectNode { claim, .. } => self.change_claim(claim, |claim| {
                     claim.selected_node = Some(prepare.node.as_str().into());
                 })?,
+                PrepareWrite::ProtectClaim { claim, .. } => {
+                    self.change_device_claim(claim, |claim| claim.has_finalizer = true)?
+                }
+                PrepareWrite::ReserveClaim { claim, allocation, .. } => {
+                    self.change_device_claim(claim, |claim| {
+                        claim.allocation = allocation.clone().or(claim.allocation.take());
+                        claim.reserved_for.push(user(prepare));
+                    })?
+                }
             });
         }
         events.push(Event::PrepareDone(prepare.uid.clone()));
@@ -77,6 +91,7 @@ impl StorageObjects {
                     let volume = self.provision(claim, &prepare.node, &mut events)?;
                     self.bind(&volume, claim, &mut events)?;
                 }
+                PrepareWrite::ProtectClaim { .. } | PrepareWrite::ReserveClaim { .. } => {}
             }
         }
         Ok(events)
@@ -154,6 +169,19 @@ impl StorageObjects {
         Ok(Event::seen(ClusterObject::PersistentVolumeClaim(key.clone(), claim.clone())))
     }
 
+    fn change_device_claim(
+        &mut self,
+        key: &ObjectKey,
+        change: impl FnOnce(&mut ResourceClaim),
+    ) -> Result<Event> {
+        let version = self.next_version();
+        let claim = self.device_claims.get_mut(key).ok_or_else(|| gone(&key.name))?;
+        let mut changed = ResourceClaim { resource_version: version, ..(**claim).clone() };
+        change(&mut changed);
+        *claim = Arc::new(changed);
+        Ok(Event::seen(ClusterObject::ResourceClaim(key.clone(), claim.clone())))
+    }
+
     /// The volumes that claims are bound to.
     #[cfg(test)]
     pub fn in_use(&self) -> impl Iterator<Item = &Arc<str>> {
@@ -165,6 +193,11 @@ impl StorageObjects {
         // Behind those that the workload's objects have.
         (self.writes + 1).to_string().into()
     }
+}
+
+fn user(prepare: &Prepare) -> ClaimUser {
+    let (name, uid) = (prepare.pod.name.clone(), prepare.uid.as_str().into());
+    ClaimUser { is_pod: true, name, uid }
 }
 
 fn gone(name: &str) -> Error {

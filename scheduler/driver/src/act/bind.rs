@@ -191,6 +191,7 @@ mod tests {
                 failure_policy: None,
                 hold: None,
                 volumes: Arc::default(),
+                resource_claims: Arc::default(),
             }),
             resource_version: Some("7".into()),
             handles: vec![

@@ -1,17 +1,21 @@
-//! Writes what must come before a Binding: which volume a claim gets, or for which Node one is made.
+//! Writes what must come before a Binding: which volume a claim gets, or for which Node one is made, and which devices.
 
 use engine::{Prepare, PrepareWrite};
 use http::{Method, Request};
+use jiff::Timestamp;
+use k8s_openapi::api::resource::v1::ResourceClaim as WireResourceClaim;
 use kube::Client;
 use kube::Resource as _;
-use model::ObjectKey;
+use model::{Allocation, ObjectKey, ResourceClaim};
 use serde_json::{Value, json};
 use tracing::warn;
 
 use super::settle::{Write, read_object, settle, write_and_read};
-use super::{MERGE_PATCH, request};
+use super::{MERGE_PATCH, STRATEGIC_MERGE, request};
 use crate::kinds::{SELECTED_NODE, WireClaim, WireVolumeObject};
 use crate::settling::{Outcome, Patience, ReadReply, WRITES_MAX, WriteReply};
+use crate::translate::{allocation_to_write, resource_claim};
+use crate::wire::Wire;
 
 /// How the writes ended: the outcome of the last that was sent. The objects are as the writes left them.
 #[derive(Debug)]
@@ -26,17 +30,27 @@ pub(crate) struct PrepareReport {
 pub(crate) enum WrittenObject {
     Volume(Box<WireVolumeObject>),
     Claim(Box<WireClaim>),
+    ResourceClaim(Box<WireResourceClaim>),
 }
 
 /// What is written late holds for the version that was read, and for this claim: it does no harm to others.
-const PATIENCE: Patience =
+const OF_VOLUMES: Patience =
     Patience { writes_max: WRITES_MAX, reads_max: None, waits_for_late: false };
+
+/// The devices are given to others when they are given back, so no call may land later.
+const OF_DEVICES: Patience = Patience { waits_for_late: true, ..OF_VOLUMES };
 
 pub(crate) async fn prepare(client: &Client, prepare: Prepare) -> PrepareReport {
     let (mut outcome, mut written) = (Outcome::Done, Vec::new());
+    // Once for all calls: an allocation never changes, so that a repeated write must say the same.
+    let now = Timestamp::now();
     for write in &prepare.writes {
-        let mut step = Step { client, prepare: &prepare, write, written: None };
-        outcome = settle(&mut step, PATIENCE).await;
+        let mut step = Step { client, prepare: &prepare, write, now, written: None };
+        let patience = match write {
+            PrepareWrite::BindVolume { .. } | PrepareWrite::SelectNode { .. } => OF_VOLUMES,
+            PrepareWrite::ProtectClaim { .. } | PrepareWrite::ReserveClaim { .. } => OF_DEVICES,
+        };
+        outcome = settle(&mut step, patience).await;
         written.extend(step.written);
         if outcome != Outcome::Done {
             break;
@@ -49,49 +63,51 @@ struct Step<'a> {
     client: &'a Client,
     prepare: &'a Prepare,
     write: &'a PrepareWrite,
+    now: Timestamp,
     /// The object as it was last seen in a reply.
     written: Option<WrittenObject>,
 }
 
 impl Write for Step<'_> {
     async fn write(&mut self) -> WriteReply {
-        let request = self.request();
-        let (reply, written) = match self.write {
-            PrepareWrite::BindVolume { .. } => {
-                let (reply, volume) = write_and_read(self.client, request).await;
-                (reply, volume.map(|it| WrittenObject::Volume(Box::new(it))))
+        match self.write {
+            PrepareWrite::BindVolume { .. } => self.write_as(WrittenObject::Volume).await,
+            PrepareWrite::SelectNode { .. } => self.write_as(WrittenObject::Claim).await,
+            PrepareWrite::ProtectClaim { .. } | PrepareWrite::ReserveClaim { .. } => {
+                self.write_as(WrittenObject::ResourceClaim).await
             }
-            PrepareWrite::SelectNode { .. } => {
-                let (reply, claim) = write_and_read(self.client, request).await;
-                (reply, claim.map(|it| WrittenObject::Claim(Box::new(it))))
-            }
-        };
-        self.written = written.or(self.written.take());
-        reply
+        }
     }
 
     async fn read(&mut self) -> ReadReply {
-        let path = path(self.write);
-        let (reply, written) = match self.write {
+        let (node, pod) = (self.prepare.node.as_str(), &self.prepare.uid);
+        match self.write {
             PrepareWrite::BindVolume { volume_uid, claim, claim_uid, .. } => {
                 let is_as_written = |it: &WireVolumeObject| it.is_for(claim, claim_uid);
-                let (reply, volume) =
-                    read_object(self.client, &path, volume_uid, is_as_written).await;
-                (reply, volume.map(|it| WrittenObject::Volume(Box::new(it))))
+                self.read_as(volume_uid, is_as_written, WrittenObject::Volume).await
             }
             PrepareWrite::SelectNode { claim_uid, .. } => {
-                let node = self.prepare.node.as_str();
                 let is_as_written = |it: &WireClaim| {
                     let annotations = it.meta().annotations.as_ref();
                     annotations.and_then(|all| all.get(SELECTED_NODE)).is_some_and(|it| it == node)
                 };
-                let (reply, claim) =
-                    read_object(self.client, &path, claim_uid, is_as_written).await;
-                (reply, claim.map(|it| WrittenObject::Claim(Box::new(it))))
+                self.read_as(claim_uid, is_as_written, WrittenObject::Claim).await
             }
-        };
-        self.written = written.or(self.written.take());
-        reply
+            PrepareWrite::ProtectClaim { claim_uid, .. } => {
+                let is_as_written = |it: &WireResourceClaim| resource_claim(it).has_finalizer;
+                self.read_as(claim_uid, is_as_written, WrittenObject::ResourceClaim).await
+            }
+            PrepareWrite::ReserveClaim { claim_uid, allocation, .. } => {
+                let is_as_written = |it: &WireResourceClaim| {
+                    let claim = resource_claim(it);
+                    let has = |wanted: &Allocation| {
+                        claim.allocation.as_ref().is_some_and(|it| it.devices == wanted.devices)
+                    };
+                    claim.is_reserved_for(pod) && allocation.as_deref().is_none_or(has)
+                };
+                self.read_as(claim_uid, is_as_written, WrittenObject::ResourceClaim).await
+            }
+        }
     }
 
     async fn unclear(&mut self, message: Option<&str>) {
@@ -102,24 +118,57 @@ impl Write for Step<'_> {
 }
 
 impl Step<'_> {
+    async fn write_as<K: Wire>(&mut self, written: fn(Box<K>) -> WrittenObject) -> WriteReply {
+        let (reply, object) = write_and_read(self.client, self.request()).await;
+        self.written = object.map(|it| written(Box::new(it))).or(self.written.take());
+        reply
+    }
+
+    async fn read_as<K: Wire>(
+        &mut self,
+        uid: &str,
+        is_as_written: impl FnOnce(&K) -> bool,
+        read: fn(Box<K>) -> WrittenObject,
+    ) -> ReadReply {
+        let (reply, object) = read_object(self.client, &path(self.write), uid, is_as_written).await;
+        self.written = object.map(|it| read(Box::new(it))).or(self.written.take());
+        reply
+    }
+
     fn request(&self) -> Result<Request<Vec<u8>>, http::Error> {
-        let body = body(self.write, self.prepare.node.as_str());
-        request(Method::PATCH, &path(self.write), MERGE_PATCH, &body)
+        let (path, body) = (path(self.write), body(self.write, self.prepare, self.now));
+        match self.write {
+            PrepareWrite::BindVolume { .. } | PrepareWrite::SelectNode { .. } => {
+                request(Method::PATCH, &path, MERGE_PATCH, &body)
+            }
+            PrepareWrite::ProtectClaim { .. } => {
+                request(Method::PATCH, &path, STRATEGIC_MERGE, &body)
+            }
+            PrepareWrite::ReserveClaim { .. } => {
+                request(Method::PATCH, &format!("{path}/status"), STRATEGIC_MERGE, &body)
+            }
+        }
     }
 }
 
+/// Of the object.
 fn path(write: &PrepareWrite) -> String {
     match write {
         PrepareWrite::BindVolume { volume, .. } => format!("/api/v1/persistentvolumes/{volume}"),
         PrepareWrite::SelectNode { claim: ObjectKey { namespace, name }, .. } => {
             format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}")
         }
+        PrepareWrite::ProtectClaim { claim: ObjectKey { namespace, name }, .. }
+        | PrepareWrite::ReserveClaim { claim: ObjectKey { namespace, name }, .. } => {
+            format!("/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}")
+        }
     }
 }
 
-/// The version is a precondition: of two schedulers that want one volume, one gets it. Only these fields are written,
-/// because the objects were not read whole.
-fn body(write: &PrepareWrite, node: &str) -> Value {
+/// Only these fields are written, because the objects were not read whole. Of volumes, the version is a precondition:
+/// of two schedulers that want one volume, one gets it. Of devices, the API server sees to it that an allocation is never
+/// changed, and to the list of Pods an entry is added.
+fn body(write: &PrepareWrite, prepare: &Prepare, now: Timestamp) -> Value {
     match write {
         PrepareWrite::BindVolume {
             volume: _,
@@ -142,15 +191,42 @@ fn body(write: &PrepareWrite, node: &str) -> Value {
         PrepareWrite::SelectNode { claim: _, claim_uid, resource_version } => json!({
             "metadata": {
                 "uid": claim_uid, "resourceVersion": resource_version,
-                "annotations": {SELECTED_NODE: node},
+                "annotations": {SELECTED_NODE: prepare.node.as_str()},
             },
         }),
+        PrepareWrite::ProtectClaim { claim: _, claim_uid } => json!({
+            "metadata": {"uid": claim_uid, "finalizers": [ResourceClaim::FINALIZER]},
+        }),
+        PrepareWrite::ReserveClaim { claim: _, claim_uid, allocation } => {
+            let user = json!({
+                "resource": "pods", "name": prepare.pod.name, "uid": prepare.uid.as_str(),
+            });
+            let mut status = json!({"reservedFor": [user]});
+            if let Some(allocation) = allocation {
+                let at = Allocation {
+                    allocated_at_unix_s: Some(now.as_second()),
+                    ..Allocation::clone(allocation)
+                };
+                status["allocation"] = json!(allocation_to_write(&at));
+            }
+            json!({"metadata": {"uid": claim_uid}, "status": status})
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn body_of(write: &PrepareWrite) -> Value {
+        let prepare = Prepare {
+            pod: ObjectKey::new("a", "p"),
+            uid: "up".into(),
+            node: "n1".into(),
+            writes: Vec::new(),
+        };
+        body(write, &prepare, Timestamp::UNIX_EPOCH)
+    }
 
     fn bind_volume(is_reserved: bool) -> PrepareWrite {
         PrepareWrite::BindVolume {
@@ -167,7 +243,7 @@ mod tests {
     fn a_volume_is_bound_as_it_was_read_or_not_at_all() {
         let write = bind_volume(false);
         assert_eq!(path(&write), "/api/v1/persistentvolumes/pv-1");
-        let body = body(&write, "n1");
+        let body = body_of(&write);
         assert_eq!(
             (&body["metadata"]["resourceVersion"], &body["metadata"]["uid"]),
             (&json!("7"), &json!("uv"))
@@ -178,7 +254,7 @@ mod tests {
 
     #[test]
     fn what_an_administrator_has_reserved_is_not_marked_as_bound_by_a_controller() {
-        assert_eq!(body(&bind_volume(true), "n1")["metadata"].get("annotations"), None);
+        assert_eq!(body_of(&bind_volume(true))["metadata"].get("annotations"), None);
     }
 
     #[test]
@@ -189,8 +265,21 @@ mod tests {
             resource_version: "8".into(),
         };
         assert_eq!(path(&write), "/api/v1/namespaces/a/persistentvolumeclaims/c");
-        let body = body(&write, "n1");
+        let body = body_of(&write);
         assert_eq!(body["metadata"]["annotations"][SELECTED_NODE], "n1");
         assert_eq!(body["metadata"]["resourceVersion"], "8");
+    }
+
+    #[test]
+    fn a_claim_gets_its_devices_and_one_more_user_in_one_write() {
+        let (claim, claim_uid) = (ObjectKey::new("a", "c"), "uc".into());
+        let allocation = Some(std::sync::Arc::default());
+        let write = PrepareWrite::ReserveClaim { claim, claim_uid, allocation };
+        assert_eq!(path(&write), "/apis/resource.k8s.io/v1/namespaces/a/resourceclaims/c");
+        let body = body_of(&write);
+        assert_eq!(body["metadata"], json!({"uid": "uc"}), "no version: others add users, too");
+        let status = &body["status"];
+        assert_eq!(status["reservedFor"], json!([{"resource": "pods", "name": "p", "uid": "up"}]));
+        assert_eq!(status["allocation"]["allocationTimestamp"], "1970-01-01T00:00:00Z");
     }
 }

@@ -77,8 +77,8 @@ const ALL: &str = "*";
 const OURS: Plugin = Plugin::Corridor;
 
 impl Plugins {
-    /// Sets what the file says of each plugin. What people should know about it is noted.
-    pub fn apply(&self, rules: &mut Rules, notes: &mut Vec<String>) -> Result<(), ProfileError> {
+    /// Sets what the file says of each plugin.
+    pub fn apply(&self, rules: &mut Rules) -> Result<(), ProfileError> {
         self.multi_point.check("multiPoint", None)?;
         for (point, set) in self.points() {
             set.check(point.name(), Some(point))?;
@@ -88,7 +88,6 @@ impl Plugins {
             match plugin.registration().role {
                 Role::Optional => self.switch(plugin, rules)?,
                 Role::Required => self.refuse_off(plugin)?,
-                Role::NotImplemented => notes.extend(self.note_of(plugin)),
             }
         }
         for (point, set) in [("multiPoint", &self.multi_point), ("score", &self.score)] {
@@ -108,7 +107,7 @@ impl Plugins {
 
     fn switch(&self, plugin: Plugin, rules: &mut Rules) -> Result<(), ProfileError> {
         let registration = plugin.registration();
-        if registration.is_at(Point::PostFilter) {
+        if plugin == Plugin::DefaultPreemption {
             rules.switched_off.preemption = !self.is_on(plugin, Point::PostFilter);
         }
         let halves = [(Point::PreFilter, Point::Filter), (Point::PreScore, Point::Score)];
@@ -152,13 +151,6 @@ impl Plugins {
             Some((point, _)) => Err(ProfileError::Disabled { point, plugin: OURS.name() }),
             None => Ok(()),
         }
-    }
-
-    /// For a plugin that is named and has nothing to do here.
-    fn note_of(&self, plugin: Plugin) -> Option<String> {
-        let mut sets = self.points().map(|(_, set)| set).chain([&self.multi_point]);
-        let is_named = sets.any(|set| set.enables(plugin) || set.names(plugin));
-        is_named.then(|| format!("{} is not used: Pods that need it are held", plugin.name()))
     }
 }
 

@@ -96,7 +96,7 @@ impl Profile {
         }
         let mut settings = ProfileSettings::default();
         plugin_args::read(self.plugin_config, &mut settings, notes)?;
-        self.plugins.apply(&mut settings.profile.rules, notes)?;
+        self.plugins.apply(&mut settings.profile.rules)?;
         Ok(settings)
     }
 }

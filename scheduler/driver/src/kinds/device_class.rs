@@ -1,38 +1,30 @@
-//! DeviceClasses: the extended resources that they serve. Before Kubernetes 1.34 there is none that counts.
+//! DeviceClasses: which devices a claim means by each. Before Kubernetes 1.34 there is none that counts.
 
 use std::sync::Arc;
 
-use engine::{Event, Watched, WatchedId, WatchedKind};
-use serde::Deserialize;
+use engine::{ClusterObject, ClusterObjectId, ClusterObjectKind, Event, WatchedKind};
+use k8s_openapi::api::resource::v1::DeviceClass;
 
-use super::{Gone, WatchState, WatchedResource, key, kube_resource, meta};
+use super::{Gone, WatchState, WatchedResource};
+use crate::translate::device_class;
+use crate::wire::Wire;
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct WireDeviceClass {
-    #[serde(deserialize_with = "meta::identity")]
-    metadata: meta::ObjectMeta,
-    spec: WireDeviceClassSpec,
+impl Wire for DeviceClass {
+    const NAME: &'static str = "deviceclasses.resource.k8s.io";
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct WireDeviceClassSpec {
-    extended_resource_name: Option<String>,
-}
-
-kube_resource!(WireDeviceClass, "DeviceClass", "resource.k8s.io", "v1", "deviceclasses", Cluster);
-
-impl WatchedResource for WireDeviceClass {
-    const KIND: WatchedKind = WatchedKind::DeviceClasses;
+impl WatchedResource for DeviceClass {
+    const KIND: WatchedKind = WatchedKind::Cluster(ClusterObjectKind::DeviceClass);
     const MAY_BE_ABSENT: bool = true;
 
-    fn seen(self, _: &mut WatchState) -> Option<Event> {
-        let resource = self.spec.extended_resource_name.map(Arc::from);
-        Some(Event::Seen(Watched::DeviceClass { class: key(&self.metadata).name, resource }))
+    fn seen(self, watched: &mut WatchState) -> Option<Event> {
+        let class = device_class(&self);
+        watched.selectors.class_seen(&class);
+        Some(Event::seen(ClusterObject::DeviceClass(class.name.clone(), Arc::new(class))))
     }
 
-    fn gone((key, _): Gone, _: &mut WatchState) -> Option<Event> {
-        Some(Event::Gone(WatchedId::DeviceClass(key.name)))
+    fn gone((key, _): Gone, watched: &mut WatchState) -> Option<Event> {
+        watched.selectors.class_gone(&key.name);
+        Some(Event::gone(ClusterObjectId::DeviceClass(key.name)))
     }
 }

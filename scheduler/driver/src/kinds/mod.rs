@@ -21,6 +21,9 @@ mod pod_disruption_budget;
 mod replica_set;
 mod replication_controller;
 mod reservable;
+mod resource_claim;
+mod resource_slice;
+mod selector_evaluations;
 mod service;
 mod stateful_set;
 pub(crate) mod storage_class;
@@ -29,6 +32,7 @@ mod volume_fields;
 mod watch_state;
 
 use engine::{Event, WatchedKind};
+use k8s_openapi::api::resource::v1 as k8s;
 use tokio::sync::mpsc::Sender;
 
 pub(crate) use self::persistent_volume::WireVolumeObject;
@@ -118,7 +122,9 @@ watched_kinds!(
     CsiDriver(csi_driver::WireCsiDriver),
     CsiStorageCapacity(csi_storage_capacity::WireCapacity),
     VolumeAttachment(volume_attachment::WireAttachment),
-    DeviceClass(device_class::WireDeviceClass),
+    DeviceClass(k8s::DeviceClass),
+    ResourceSlice(k8s::ResourceSlice),
+    ResourceClaim(k8s::ResourceClaim),
     Lease(lease::WireLease),
 );
 

@@ -8,6 +8,7 @@ use model::{Assignment, ObjectRef, ObjectUid};
 use own_writes::OwnWrites;
 
 use super::WireObjectCondition;
+use super::selector_evaluations::SelectorEvaluations;
 use crate::act::Condition;
 use crate::backends::Renewals;
 use crate::phases::Phases;
@@ -39,6 +40,7 @@ pub(crate) struct WatchState {
     pub follows: bool,
     pub guard: Guard,
     pub(super) shared: Shared,
+    pub selectors: SelectorEvaluations,
     /// What the controllers of this process have really written.
     pub own_writes: Arc<OwnWrites>,
     /// Objects whose status has to be written again, because another writer has overwritten it.

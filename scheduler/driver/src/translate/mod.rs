@@ -1,11 +1,13 @@
 //! API objects into the engine's words, once. Past this point there is no string to interpret.
 
 mod affinity;
+mod devices;
 mod grant;
 mod kubelet_rejection;
 mod needs;
 mod node;
 mod pod;
+mod pod_claims;
 mod requests;
 mod scheduling_spec;
 mod selector;
@@ -15,6 +17,7 @@ mod unsupported;
 mod volume;
 
 pub(crate) use affinity::{node_affinity, raw_node_terms};
+pub(crate) use devices::{allocation_to_write, device_class, resource_claim, resource_slice};
 pub(crate) use grant::{grant_text, parse_grant};
 pub(crate) use kubelet_rejection::{kubelet_rejection, kubelet_rejection_reasons};
 pub(crate) use needs::needs;

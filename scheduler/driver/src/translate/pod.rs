@@ -13,6 +13,7 @@ use model::{
 use super::grant::parse_grant;
 use super::key;
 use super::needs::{failure_policy, needs};
+use super::pod_claims::pod_claims;
 use super::scheduling_spec::scheduling_spec;
 use super::unknown_annotation::unknown_annotation;
 use super::unsupported::unsupported_field;
@@ -40,6 +41,7 @@ pub(crate) fn pod(wire: &WirePod, profiles: &ProfileNames) -> Option<Pod> {
             failure_policy: asked.failure_policy,
             hold: asked.hold,
             volumes: volumes(&key.name, &wire.spec.volumes),
+            resource_claims: pod_claims(wire),
         }),
         key,
         uid: PodUid::new(uid),

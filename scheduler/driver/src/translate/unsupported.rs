@@ -7,7 +7,6 @@ use crate::wire::WirePodSpec;
 /// The first such field, without indices, or none.
 pub(super) fn unsupported_field(spec: &WirePodSpec) -> Option<String> {
     let fields = [
-        ("spec.resourceClaims", !spec.resource_claims.is_empty()),
         ("spec.schedulingGroup", spec.scheduling_group.is_some()),
         ("spec.workloadRef", spec.workload_ref.is_some()),
     ];
@@ -77,7 +76,6 @@ mod tests {
     #[test]
     fn names_each_field_that_is_not_implemented() {
         let cases = [
-            (json!({"resourceClaims": [{}]}), "spec.resourceClaims"),
             (json!({"schedulingGroup": {}}), "spec.schedulingGroup"),
             (json!({"workloadRef": {"name": "w"}}), "spec.workloadRef"),
             (

@@ -28,8 +28,8 @@ pub(crate) use affinity::{
 pub(crate) use container::{WireContainer, WireContainerStatus, WireQuantity, WireResourceLists};
 pub(crate) use node::{WireNode, WireNodeImage, WireTaint};
 pub(crate) use pod::{
-    DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER, WireCondition, WirePod, WirePodSpec, WirePodStatus,
-    WireToleration,
+    DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER, WireCondition, WirePod, WirePodClaim, WirePodSpec,
+    WirePodStatus, WireToleration,
 };
 pub(crate) use selector::{WireRequirement, WireSelector};
 pub(crate) use spread::WireSpreadConstraint;

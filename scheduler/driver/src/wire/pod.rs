@@ -45,7 +45,7 @@ pub(crate) struct WirePodSpec {
     pub scheduling_gates: Vec<WireSchedulingGate>,
     pub affinity: WireAffinity,
     pub topology_spread_constraints: Vec<WireSpreadConstraint>,
-    pub resource_claims: Vec<IgnoredAny>,
+    pub resource_claims: Vec<WirePodClaim>,
     pub scheduling_group: Option<IgnoredAny>,
     pub workload_ref: Option<IgnoredAny>,
     pub volumes: Vec<WireVolume>,
@@ -75,6 +75,29 @@ pub(crate) struct WireSchedulingGate {
     pub name: String,
 }
 
+/// An entry of `spec.resourceClaims`.
+#[derive(Clone, PartialEq, Deserialize, Message)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct WirePodClaim {
+    #[prost(string, tag = "1")]
+    pub name: String,
+    #[prost(string, optional, tag = "3")]
+    pub resource_claim_name: Option<String>,
+    #[prost(string, optional, tag = "4")]
+    pub resource_claim_template_name: Option<String>,
+}
+
+/// What was made of an entry of `spec.resourceClaims` that names a template.
+#[derive(Clone, PartialEq, Deserialize, Message)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct WirePodClaimStatus {
+    #[prost(string, tag = "1")]
+    pub name: String,
+    /// Without one, no claim is needed.
+    #[prost(string, optional, tag = "2")]
+    pub resource_claim_name: Option<String>,
+}
+
 #[derive(Clone, PartialEq, Deserialize, Message)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WirePodStatus {
@@ -94,6 +117,8 @@ pub(crate) struct WirePodStatus {
     pub init_container_statuses: Vec<WireContainerStatus>,
     #[prost(string, tag = "11")]
     pub nominated_node_name: String,
+    #[prost(message, repeated, tag = "15")]
+    pub resource_claim_statuses: Vec<WirePodClaimStatus>,
     /// Of Pod-level requests: what the kubelet has admitted, …
     #[prost(btree_map = "string, message", tag = "19")]
     pub allocated_resources: BTreeMap<String, WireQuantity>,

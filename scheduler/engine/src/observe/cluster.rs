@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::{ClusterNode, NodeName, PodUid};
-use rules::{ClusterObject, ClusterObjectChange, ClusterObjectId, ObjectEffect};
+use rules::{ClusterObject, ClusterObjectChange, ClusterObjectId, DeviceChange, ObjectEffect};
 
 use crate::engine::Engine;
 use crate::wake::ClusterChange;
@@ -103,6 +103,12 @@ impl Engine {
             }
             ObjectEffect::Budgets { before, after } => self.placing.budget_changed(before, after),
             ObjectEffect::Volumes(of) => self.cluster_changed(ClusterChange::Volumes(of)),
+            ObjectEffect::Devices(of) => {
+                self.cluster_changed(ClusterChange::Devices(of));
+                if matches!(of, DeviceChange::Class) {
+                    self.report_device_classes();
+                }
+            }
             ObjectEffect::Unchanged => {}
             ObjectEffect::Feasibility => self.cluster_changed(ClusterChange::Feasibility),
         }

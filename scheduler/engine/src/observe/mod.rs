@@ -29,6 +29,13 @@ impl Engine {
             Event::Synced(kind) => self.synced(kind, true),
             Event::Absent(kind) => self.synced(kind, false),
             Event::Reconfigured(config) => self.reconfigured(*config),
+            Event::SelectorsEvaluated(evaluations) => self.selectors_evaluated(evaluations),
+            Event::SelectorGone(expression) => {
+                self.observed.cluster.devices.verdicts.forget_expression(&expression);
+            }
+            Event::DeviceTypeGone(device_type) => {
+                self.observed.cluster.devices.verdicts.forget_type(&device_type);
+            }
             Event::TermBegan => self.term_began(),
             Event::BindDone(uid) => self.bind_done(&uid),
             Event::BindRefused { pod, refusal } => self.give_up_binding(&pod, None, refusal),

@@ -35,7 +35,10 @@ impl Engine {
         match pod.assignment.clone() {
             Assignment::Bound { node, grant } => {
                 let granted = grant.iter().flat_map(|grant| grant.parts()).cloned().collect();
-                self.pod_bound(pod, Reservation { node, granted, volumes: None });
+                self.pod_bound(
+                    pod,
+                    Reservation { node, granted, volumes: None, claims: Box::default() },
+                );
             }
             Assignment::Finished => self.dequeue(pod, Stage::Finished),
             Assignment::Gated { .. } | Assignment::Leaving | Assignment::Foreign => {
@@ -98,7 +101,7 @@ impl Engine {
         if before.as_ref() != Some(&reservation) {
             if let Some(before) = &before {
                 self.ledger.release(&pod, before);
-                self.forget_volumes(before);
+                self.forget_objects(&uid, before);
                 self.reservations_changed(before);
             }
             self.ledger.take(&pod, &reservation);
@@ -249,7 +252,7 @@ impl Engine {
         let record = self.observed.pods.get_mut(uid)?;
         let reservation = record.reservation.take()?;
         self.ledger.release(&record.pod, &reservation);
-        self.forget_volumes(&reservation);
+        self.forget_objects(uid, &reservation);
         self.reservations_changed(&reservation);
         Some(reservation)
     }

@@ -21,21 +21,18 @@ pub enum WatchedKind {
     Policies,
     /// The Leases of the daemons behind objects: how long ago one was renewed, as of the event.
     Backends,
-    /// The extended resource that Pods may ask for to get a device of the class.
-    DeviceClasses,
     /// What plugins read besides Nodes and Pods.
     Cluster(ClusterObjectKind),
 }
 
 impl WatchedKind {
-    const OWN: [Self; 7] = [
+    const OWN: [Self; 6] = [
         Self::Nodes,
         Self::Pods,
         Self::Objects(ObjectKind::Corridor),
         Self::Objects(ObjectKind::MemoryBundle),
         Self::Policies,
         Self::Backends,
-        Self::DeviceClasses,
     ];
 
     pub const ALL: [Self; Self::OWN.len() + ClusterObjectKind::ALL.len()] = {
@@ -60,7 +57,6 @@ pub enum Watched {
     Object(Reservable),
     Policy { policy: ObjectKey, allowed_tenants: BTreeSet<Arc<str>> },
     Backend { kind: ObjectKind, age: Duration },
-    DeviceClass { class: Arc<str>, resource: Option<Arc<str>> },
     ClusterObject(ClusterObject),
 }
 
@@ -72,7 +68,6 @@ pub enum WatchedId {
     Object(ObjectRef),
     Policy(ObjectKey),
     Backend(ObjectKind),
-    DeviceClass(Arc<str>),
     ClusterObject(ClusterObjectId),
 }
 
@@ -87,7 +82,6 @@ impl Engine {
                 self.policy_changed(&policy.namespace);
             }
             Watched::Backend { kind, age } => self.backend_seen(kind, age),
-            Watched::DeviceClass { class, resource } => self.device_class_seen(class, resource),
             Watched::ClusterObject(object) => self.cluster_object_seen(object),
         }
     }
@@ -110,7 +104,6 @@ impl Engine {
                 self.observed.objects.backend_gone(kind);
                 self.note_freshness();
             }
-            WatchedId::DeviceClass(class) => self.device_class_gone(&class),
             WatchedId::ClusterObject(id) => self.cluster_object_gone(&id),
         }
     }

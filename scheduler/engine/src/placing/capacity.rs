@@ -41,6 +41,9 @@ impl PodClass {
         if reasons.is_empty() {
             reasons.extend(self.constraints.reason(slot, index));
         }
+        if reasons.is_empty() {
+            self.reasons_of_devices(slot, context, reasons);
+        }
         let lacks_features = groups.group(slot).is_some_and(|it| groups.all()[it].lacks_features);
         if reasons.is_empty() && lacks_features {
             reasons.push(Reason::DECLARED_FEATURES);
@@ -105,6 +108,7 @@ impl PodClass {
             || lacks_features
             || index.rows.is_extreme(slot)
             || !self.takes_volumes(slot, context)
+            || !self.takes_devices(slot, context, None)
         {
             return None;
         }

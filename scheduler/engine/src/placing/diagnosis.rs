@@ -287,8 +287,8 @@ impl PodClass {
     ) -> Option<Result<Candidate, rules::PreemptionRefusal>> {
         let by_room = self.victims_by_capacity(slot, context).map(|it| it.map(Candidate::from));
         by_room.or_else(|| {
-            // The Pod of the class has no volumes.
-            if self.volumes.is_some() {
+            // The Pod of the class has no claims.
+            if self.has_claims() {
                 return None;
             }
             let node = context.index.rows.name(slot)?;

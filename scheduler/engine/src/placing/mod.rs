@@ -23,6 +23,7 @@
 //!     constraints    what looks at other Pods
 //!     normalizer     scores that are normalized over all feasible Nodes
 //!   volumes        the quick form of the plugins of volumes
+//!   devices        the quick form of DynamicResources
 //!   cache          the limit on all of these
 //! ```
 //!
@@ -37,6 +38,7 @@ mod carried;
 mod constraints;
 mod count;
 mod counters;
+mod devices;
 mod diagnosis;
 mod images;
 mod label_readers;
@@ -241,6 +243,7 @@ impl Placing {
             score_cache
         } else {
             class.count_anew(view, index)?;
+            class.make_room_for_devices(index);
             class.look_at_all_volumes(Context { view, index, groups: statics.of(class.static_id) });
             let made = ScoreCache::new(
                 class,
@@ -260,6 +263,7 @@ impl Placing {
         let Some(class) = classes.get_mut(id) else { return false };
         *questions += 1;
         class.used_at = *questions;
+        class.follow_devices(index);
         let mut has_others = class.constraints.affinity.has_lost_term(index);
         if class.selectors_at != index.selectors_changes {
             class.selectors_at = index.selectors_changes;
@@ -280,7 +284,7 @@ impl Placing {
         }
         let has_nominated = index.has_nominated(class.pod.priority);
         // What nominated Pods take beyond capacity is not counted.
-        let counts_capacity_only = class.constraints.are_soft() && class.volumes.is_none();
+        let counts_capacity_only = class.constraints.are_soft() && !class.has_claims();
         (counts_capacity_only || !has_nominated)
             && statics.sync(class.static_id, view.rules, view.cluster, index)
     }
@@ -334,8 +338,9 @@ fn pick(
     if let [cell] = score_cache.cells.as_mut_slice()
         && !looks_at_nodes
         && constraints.is_empty()
+        && class.device_scores().len() <= 1
     {
-        return cell.any_best(draw, class, context);
+        return cell.any_best(0, draw, class, context);
     }
     normalizer.nodes.clear();
     for (number, cell) in score_cache.cells.iter_mut().enumerate() {
@@ -343,19 +348,26 @@ fn pick(
             continue;
         }
         if !looks_at_nodes {
-            let best = cell.best(draw, class, context);
-            if best != INFEASIBLE {
-                normalizer.nodes.push(ScoredNode::new(cell.slot, cell.group, best, Some(number)));
+            for rank in 0..cell.rankings() {
+                let best = cell.best(rank, draw, class, context);
+                if best == INFEASIBLE {
+                    continue;
+                }
+                let of_devices = class.device_scores().get(rank).copied().unwrap_or(0);
+                let node = ScoredNode::new(cell.slot, cell.group, best, Some((number, rank)));
+                normalizer.nodes.push(ScoredNode { of_devices, ..node });
             }
             continue;
         }
         for (slot, score) in cell.each() {
             if score != INFEASIBLE && constraints.admits(slot, index, true) {
-                normalizer.nodes.push(ScoredNode::new(slot, cell.group, score, None));
+                let of_devices = class.device_score(slot, context);
+                let node = ScoredNode::new(slot, cell.group, score, None);
+                normalizer.nodes.push(ScoredNode { of_devices, ..node });
             }
         }
     }
     let winner = normalizer.winner(class, view.rules, index, groups, draw)?;
-    let Some(number) = winner.cell else { return Some(winner.slot) };
-    score_cache.cells[number].any_best(draw, class, context)
+    let Some((number, rank)) = winner.cell else { return Some(winner.slot) };
+    score_cache.cells[number].any_best(rank, draw, class, context)
 }

@@ -68,7 +68,7 @@ pub(super) struct NodeFilterClasses {
 
 impl NodeFilterClasses {
     pub fn id(&mut self, of: &PodClassKey) -> NodeFilterClassId {
-        let PodClassKey { profile, namespace: _, scheduling, reach, volumes } = of;
+        let PodClassKey { profile, namespace: _, scheduling, reach, volumes, devices: _ } = of;
         let volumes = volumes.as_ref().and_then(|it| it.of_labels());
         let filter = NodeFilter { volumes, ..NodeFilter::new(profile, scheduling, reach) };
         if let Some(id) = self.ids.get(&filter) {

@@ -8,6 +8,7 @@ use rules::{Cluster, VolumeChange};
 use super::attached::AttachedVolumes;
 use super::budgets::BudgetLog;
 use super::counters::{Counted, CounterId, Counters};
+use super::devices::DeviceChanges;
 use super::images::Images;
 use super::labelled::LabelledNodes;
 use super::log::{ChangeLog, Changed};
@@ -25,6 +26,7 @@ pub(super) struct NodeIndex {
     pub labelled: LabelledNodes,
     /// Whether a class of Pods depends on what storage is free near Nodes.
     pub is_storage_read: bool,
+    pub device_changes: DeviceChanges,
     pub log: ChangeLog,
     /// The same, of Nodes themselves only.
     pub node_log: ChangeLog,
@@ -97,6 +99,7 @@ impl NodeIndex {
                 }
             }
             ClusterChange::Volumes(change) => self.volumes_changed(change, cluster),
+            ClusterChange::Devices(change) => self.devices_changed(change),
             // The plain rules read the object; a quick form that keeps something of it has an effect of its own.
             ClusterChange::Feasibility => {}
             // Terms of nominated Pods depend on them, too, and are not counted.
@@ -225,7 +228,7 @@ impl NodeIndex {
         }
     }
 
-    fn changed(&mut self, slot: Slot, changed: Changed) {
+    pub fn changed(&mut self, slot: Slot, changed: Changed) {
         let nodes = self.rows.len();
         self.log.push(slot, changed, nodes);
         if changed == Changed::Node {

@@ -20,17 +20,19 @@ pub(super) struct ScoredNode {
     pub group: usize,
     /// The score of the Node itself.
     pub own: i64,
-    /// `None`: it is a Node.
-    pub cell: Option<usize>,
+    /// Which cell it is the best Node of, and in which of its rankings. `None`: it is a Node.
+    pub cell: Option<(usize, usize)>,
     pub attraction: i64,
     /// `None`: it does not take part in spreading.
     pub spread: Option<i64>,
+    /// What its devices score, before that is normalized.
+    pub of_devices: i64,
 }
 
 impl ScoredNode {
-    pub fn new(slot: Slot, group: usize, own: i16, cell: Option<usize>) -> Self {
+    pub fn new(slot: Slot, group: usize, own: i16, cell: Option<(usize, usize)>) -> Self {
         let own = i64::from(own);
-        Self { slot, group, own, cell, attraction: 0, spread: None }
+        Self { slot, group, own, cell, attraction: 0, spread: None, of_devices: 0 }
     }
 }
 
@@ -64,6 +66,8 @@ impl Normalizer {
         let attraction_weight = weight(Plugin::InterPodAffinity);
         let spread = Span::of(self.nodes.iter().filter_map(|it| it.spread));
         let spread_weight = weight(Plugin::PodTopologySpread);
+        let most_of_devices = self.nodes.iter().map(|it| it.of_devices).max().unwrap_or(0);
+        let devices_weight = weight(Plugin::DynamicResources);
         let spreads = !class.constraints.soft_spread.is_empty();
         // Most Nodes have what the one before had, and a division takes longer than to see that.
         let mut attracts =
@@ -75,6 +79,10 @@ impl Normalizer {
             total = total.saturating_add(attracts.score(it.attraction));
             if spreads && let Some(raw) = it.spread {
                 total = total.saturating_add(evens.score(raw));
+            }
+            if most_of_devices > 0 {
+                let share = share(it.of_devices, most_of_devices);
+                total = total.saturating_add(devices_weight.saturating_mul(share));
             }
             self.totals.push(total);
         }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use model::{ClusterPod, NodeSelector, Reach, SchedulingSpec};
-use rules::{Plugin, Rules, VolumeNeeds};
+use rules::{DeviceNeeds, Plugin, Rules, VolumeNeeds};
 
 use super::FixedMap;
 use super::NodeIndex;
 use super::View;
 use super::constraints::Constraints;
+use super::devices::DeviceRoom;
 use super::diagnosis::Diagnosis;
 use super::log::Position;
 use super::node_fit::NodeFit;
@@ -27,21 +28,22 @@ pub(crate) struct PodClassKey {
     pub scheduling: Arc<SchedulingSpec>,
     pub reach: Vec<Reach>,
     pub volumes: Option<Arc<VolumeNeeds>>,
+    pub devices: Option<Arc<DeviceNeeds>>,
 }
 
 impl PodClassKey {
     /// `None` for what refers to objects: where they can be used changes.
     fn address(&self) -> Option<Address> {
-        let Self { profile, namespace, scheduling, reach, volumes } = self;
+        let Self { profile, namespace, scheduling, reach, volumes, devices } = self;
         let address = [
             Arc::as_ptr(profile).addr(),
             Arc::as_ptr(namespace).addr(),
             Arc::as_ptr(scheduling).addr(),
         ];
-        reach.is_empty().then(|| (address, volumes.clone()))
+        reach.is_empty().then(|| (address, volumes.clone(), devices.clone()))
     }
 
-    /// The Pod as the rules see it, but for its volumes.
+    /// The Pod as the rules see it, but for its claims.
     pub fn as_pod(&self) -> ClusterPod {
         let pod = ClusterPod::with_scheduling(self.namespace.clone(), self.scheduling.clone());
         ClusterPod { reach: self.reach.clone(), ..pod }
@@ -58,6 +60,7 @@ pub(super) struct PodClass {
     /// Whether each Node has room for them, as of the last change that the score cache has followed: scores are computed
     /// more often than this changes.
     pub has_volume_room: Vec<bool>,
+    pub devices: Option<DeviceRoom>,
     /// Whether it, or the profile for it, prefers some Nodes by their labels.
     pub has_preferences: bool,
     pub score_cache: Option<ScoreCache>,
@@ -77,9 +80,9 @@ pub(super) struct PodClass {
     pub unschedulable: Option<UnschedulableCache>,
 }
 
-/// Where the parts of a key are in memory, and the needs of its volumes, which are found anew for each Pod. Most Pods of
+/// Where the parts of a key are in memory, and the needs of its claims, which are found anew for each Pod. Most Pods of
 /// a class share them, and then nothing else is looked at.
-type Address = ([usize; 3], Option<Arc<VolumeNeeds>>);
+type Address = ([usize; 3], Option<Arc<VolumeNeeds>>, Option<Arc<DeviceNeeds>>);
 /// So many addresses for each class: Pods that share nothing must not fill the memory.
 const ADDRESSES_PER_CLASS_MAX: usize = 4;
 
@@ -196,6 +199,7 @@ impl PodClass {
             constraints,
             volumes: key.volumes.clone(),
             has_volume_room: Vec::new(),
+            devices: key.devices.as_ref().map(|needs| DeviceRoom::new(needs, index)),
             has_preferences: scores_affinity
                 && !(pod.node_affinity.preferred.is_empty()
                     && rules.added_affinity.preferred.is_empty()),
@@ -211,9 +215,13 @@ impl PodClass {
         })
     }
 
+    pub fn has_claims(&self) -> bool {
+        self.volumes.is_some() || self.devices.is_some()
+    }
+
     /// Whether a [`super::rows::Row`] and its group tell all that there is to know of a Node.
     pub fn asks_for_room_only(&self) -> bool {
-        let looks_at_others = !self.constraints.are_soft() || self.volumes.is_some();
+        let looks_at_others = !self.constraints.are_soft() || self.has_claims();
         !looks_at_others && self.node_fit.look_at_rows_only()
     }
 

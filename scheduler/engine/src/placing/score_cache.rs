@@ -29,6 +29,8 @@ pub(super) struct Cell {
 enum Ranks {
     /// Of a class for which only the best of a cell counts.
     Best(Ranking),
+    /// Of a class whose Nodes have devices of several scores: the same for each of those.
+    BestByDevices(Vec<Ranking>),
     /// Of a class that looks at Nodes one by one: the score of each.
     Each(Vec<i16>),
 }
@@ -54,26 +56,39 @@ pub(super) struct Context<'a> {
 }
 
 /// Scores the Nodes of a cell.
+#[derive(Clone, Copy)]
 struct Scoring<'a> {
     class: &'a PodClass,
     context: Context<'a>,
     slots: &'a [Slot],
+    /// Only Nodes whose devices have this score, if they are told apart.
+    of_devices: Option<u8>,
+}
+
+impl Scoring<'_> {
+    fn of_rank(self, rank: usize) -> Self {
+        Self { of_devices: u8::try_from(rank).ok(), ..self }
+    }
 }
 
 impl Score for Scoring<'_> {
     fn of(&self, node: usize) -> i16 {
         let same = u32::try_from(node).unwrap_or(Slot::MAX);
         let slot = self.slots.get(node).copied().unwrap_or(same);
-        self.class.score(slot, self.context)
+        if self.class.takes_devices(slot, self.context, self.of_devices) {
+            self.class.score(slot, self.context)
+        } else {
+            INFEASIBLE
+        }
     }
 
     fn write(&self, nodes: Range<usize>, scores: &mut [i16]) {
-        let Self { class, context, slots } = *self;
+        let Self { class, context, slots, of_devices } = *self;
         if slots.is_empty() {
             let slots = nodes.map(|slot| u32::try_from(slot).unwrap_or(Slot::MAX));
-            class.write_scores(slots, context, scores);
+            class.write_scores(slots, context, of_devices, scores);
         } else {
-            class.write_scores(slots[nodes].iter().copied(), context, scores);
+            class.write_scores(slots[nodes].iter().copied(), context, of_devices, scores);
         }
     }
 }
@@ -86,11 +101,15 @@ impl Cell {
         class: &PodClass,
         context: Context<'_>,
     ) -> Self {
-        let scoring = Scoring { class, context, slots: &slots };
+        let scoring = Scoring { class, context, slots: &slots, of_devices: None };
+        let device_scores = class.device_scores().len();
         let ranks = if class.constraints.tells_nodes_apart() {
             let mut scores = vec![INFEASIBLE; nodes];
             scoring.write(0..nodes, &mut scores);
             Ranks::Each(scores)
+        } else if device_scores > 1 {
+            let ranking = |rank| Ranking::new(nodes, &scoring.of_rank(rank));
+            Ranks::BestByDevices((0..device_scores).map(ranking).collect())
         } else {
             Ranks::Best(Ranking::new(nodes, &scoring))
         };
@@ -100,6 +119,7 @@ impl Cell {
     fn nodes(&self) -> usize {
         match &self.ranks {
             Ranks::Best(ranking) => ranking.nodes(),
+            Ranks::BestByDevices(rankings) => rankings.first().map_or(0, Ranking::nodes),
             Ranks::Each(scores) => scores.len(),
         }
     }
@@ -108,6 +128,11 @@ impl Cell {
     fn set(&mut self, changes: &[(usize, i16)]) {
         match &mut self.ranks {
             Ranks::Best(ranking) => ranking.changed(changes),
+            Ranks::BestByDevices(rankings) => {
+                for ranking in rankings {
+                    ranking.changed(changes);
+                }
+            }
             Ranks::Each(scores) => {
                 for (leaf, score) in changes {
                     scores[*leaf] = *score;
@@ -116,27 +141,50 @@ impl Cell {
         }
     }
 
-    /// The highest score; `INFEASIBLE` when no Node is feasible, or each Node has a score of its own.
-    pub fn best(&mut self, draw: Draw, class: &PodClass, context: Context<'_>) -> i16 {
-        let scoring = Scoring { class, context, slots: &self.slots };
+    /// How many rankings there are: one for each score of devices. None if each Node has a score of its own.
+    pub fn rankings(&self) -> usize {
+        match &self.ranks {
+            Ranks::Best(_) => 1,
+            Ranks::BestByDevices(rankings) => rankings.len(),
+            Ranks::Each(_) => 0,
+        }
+    }
+
+    /// The highest score of a ranking; `INFEASIBLE` when no Node is feasible.
+    pub fn best(&mut self, rank: usize, draw: Draw, class: &PodClass, context: Context<'_>) -> i16 {
+        let scoring = Scoring { class, context, slots: &self.slots, of_devices: None };
         match &mut self.ranks {
             Ranks::Best(ranking) => ranking.best(draw, &scoring),
+            Ranks::BestByDevices(rankings) => rankings
+                .get_mut(rank)
+                .map_or(INFEASIBLE, |ranking| ranking.best(draw, &scoring.of_rank(rank))),
             Ranks::Each(_) => INFEASIBLE,
         }
     }
 
     /// One of the best, by the draw.
-    pub fn any_best(&mut self, draw: Draw, class: &PodClass, context: Context<'_>) -> Option<Slot> {
-        let scoring = Scoring { class, context, slots: &self.slots };
-        let Ranks::Best(ranking) = &mut self.ranks else { return None };
-        let leaf = ranking.any_best(draw, &scoring)?;
+    pub fn any_best(
+        &mut self,
+        rank: usize,
+        draw: Draw,
+        class: &PodClass,
+        context: Context<'_>,
+    ) -> Option<Slot> {
+        let scoring = Scoring { class, context, slots: &self.slots, of_devices: None };
+        let leaf = match &mut self.ranks {
+            Ranks::Best(ranking) => ranking.any_best(draw, &scoring)?,
+            Ranks::BestByDevices(rankings) => {
+                rankings.get_mut(rank)?.any_best(draw, &scoring.of_rank(rank))?
+            }
+            Ranks::Each(_) => return None,
+        };
         Some(self.slot_of(leaf))
     }
 
     /// All of them with their scores, of a class that looks at Nodes one by one.
     pub fn each(&self) -> impl Iterator<Item = (Slot, i16)> + '_ {
         let scores = match &self.ranks {
-            Ranks::Best(_) => &[],
+            Ranks::Best(_) | Ranks::BestByDevices(_) => &[],
             Ranks::Each(scores) => scores.as_slice(),
         };
         scores.iter().enumerate().map(|(leaf, score)| (self.slot_of(leaf), *score))
@@ -150,6 +198,7 @@ impl Cell {
     fn bytes(&self) -> usize {
         let ranks = match &self.ranks {
             Ranks::Best(ranking) => ranking.bytes(),
+            Ranks::BestByDevices(rankings) => rankings.iter().map(Ranking::bytes).sum(),
             Ranks::Each(scores) => scores.len() * 2,
         };
         ranks + self.slots.len() * 4
@@ -195,6 +244,7 @@ impl ScoreCache {
             }
             class.constraints.follow(slot, index);
             class.look_at_volumes(slot, context);
+            class.forget_devices(slot);
             batch[length] = slot;
             length += 1;
             if length == BATCH {
@@ -210,7 +260,7 @@ impl ScoreCache {
     /// At most [`BATCH`].
     fn score_anew(&mut self, slots: &[Slot], class: &PodClass, context: Context<'_>) {
         let mut scores = [INFEASIBLE; BATCH];
-        class.write_scores(slots.iter().copied(), context, &mut scores[..slots.len()]);
+        class.write_scores(slots.iter().copied(), context, None, &mut scores[..slots.len()]);
         let (mut changes, mut length) = ([(0, INFEASIBLE); BATCH], 0);
         for (slot, score) in slots.iter().zip(scores) {
             let Some((cell, leaf)) = self.place(*slot) else { continue };
@@ -276,7 +326,7 @@ fn members(keys: &[KeyId], context: Context<'_>) -> Vec<(usize, Vec<Slot>)> {
 }
 
 impl PodClass {
-    /// How good a Node is by itself; `INFEASIBLE` if it is not in the running.
+    /// How good a Node is by itself, apart from its devices; `INFEASIBLE` if it is not in the running.
     pub fn score(&self, slot: Slot, context: Context<'_>) -> i16 {
         let Context { index, groups, .. } = context;
         let Some(group) = groups.group(slot) else { return INFEASIBLE };
@@ -297,19 +347,23 @@ impl PodClass {
         if self.fits_beside_nominated(slot, context) { score } else { INFEASIBLE }
     }
 
-    /// The same for many Nodes: what is the same for most of them is asked once.
+    /// The same for many Nodes: what is the same for most of them is asked once. Those without devices are left out, as far
+    /// as it is known; of a class that looks at Nodes one by one, all of them.
     fn write_scores(
         &self,
         slots: impl Iterator<Item = Slot>,
         context: Context<'_>,
+        of_devices: Option<u8>,
         scores: &mut [i16],
     ) {
         let Context { index, groups, .. } = context;
-        let looks_further =
-            self.constraints.affinity.keeps_apart_on_nodes() || self.volumes.is_some();
+        let looks_further = self.constraints.affinity.keeps_apart_on_nodes() || self.has_claims();
         let Some(quick) = self.node_fit.quick().filter(|_| !looks_further) else {
             for (score, slot) in scores.iter_mut().zip(slots) {
                 *score = self.score(slot, context);
+                if *score != INFEASIBLE && !self.seems_to_take_devices(slot, context, of_devices) {
+                    *score = INFEASIBLE;
+                }
             }
             return;
         };
@@ -323,6 +377,14 @@ impl PodClass {
                 }
                 Some(false) => self.score(slot, context),
             };
+        }
+    }
+
+    fn seems_to_take_devices(&self, slot: Slot, context: Context<'_>, score: Option<u8>) -> bool {
+        if self.constraints.tells_nodes_apart() {
+            self.takes_devices(slot, context, score)
+        } else {
+            self.may_take_devices(slot, score)
         }
     }
 }

@@ -30,14 +30,14 @@ pub(crate) enum Lacking {
     /// CPU, memory, ephemeral storage, in this order.
     Standard(usize),
     Scalar(Arc<str>),
-    /// Volumes, on any Node.
-    Volumes,
+    /// Claims that let it be on some Node.
+    Claims,
 }
 
 impl Shortage {
     /// Its volumes keep it from every Node.
-    pub const VOLUMES: Self =
-        Self { asked: [0; 3], lacking: Lacking::Volumes, amount: 0, has_room: false };
+    pub const CLAIMS: Self =
+        Self { asked: [0; 3], lacking: Lacking::Claims, amount: 0, has_room: false };
 
     /// Of which nothing is known.
     pub const UNKNOWN: Self =

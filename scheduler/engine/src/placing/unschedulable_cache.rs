@@ -164,8 +164,8 @@ impl UnschedulableCache {
         if for_plain_rules.is_empty() {
             return Some(());
         }
-        // The Pod of the class has no volumes.
-        if class.volumes.is_some() {
+        // The Pod of the class has no claims.
+        if class.has_claims() {
             return None;
         }
         let view = context.view;

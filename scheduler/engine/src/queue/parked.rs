@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use model::{ClusterPod, NodeName, ObjectRef, Pod, PodSpec, PodUid, PodVolume, SchedulingSpec};
+use model::{
+    ClusterPod, NodeName, ObjectRef, Pod, PodClaim, PodSpec, PodUid, PodVolume, SchedulingSpec,
+};
 use rules::{Chances, Prospect};
 
 use super::Order;
@@ -35,7 +37,9 @@ pub(crate) struct ParkKey {
     pub objects: Vec<ObjectRef>,
     #[serde(default)]
     pub volumes: Arc<[PodVolume]>,
-    /// Of a Pod with ephemeral volumes, its name and UID: their claims must be its own.
+    #[serde(default)]
+    pub resource_claims: Arc<[PodClaim]>,
+    /// Of a Pod with claims that must be its own, its name and UID.
     #[serde(default)]
     pub owner: Option<(Arc<str>, PodUid)>,
     /// A nominated Pod is a class of its own: only it can use its nomination.
@@ -48,12 +52,22 @@ impl Ord for ParkKey {
         fn shared<T: Ord + ?Sized>(one: &Arc<T>, other: &Arc<T>) -> Ordering {
             if Arc::ptr_eq(one, other) { Ordering::Equal } else { one.cmp(other) }
         }
-        let Self { profile, namespace, scheduling, objects, volumes, owner, nominated } = self;
+        let Self {
+            profile,
+            namespace,
+            scheduling,
+            objects,
+            volumes,
+            resource_claims,
+            owner,
+            nominated,
+        } = self;
         shared(profile, &other.profile)
             .then_with(|| shared(namespace, &other.namespace))
             .then_with(|| shared(scheduling, &other.scheduling))
             .then_with(|| objects.cmp(&other.objects))
             .then_with(|| shared(volumes, &other.volumes))
+            .then_with(|| shared(resource_claims, &other.resource_claims))
             .then_with(|| owner.cmp(&other.owner))
             .then_with(|| nominated.cmp(&other.nominated))
     }
@@ -74,20 +88,23 @@ impl ParkKey {
             scheduling: spec.scheduling.clone(),
             objects: spec.needs.iter().map(|need| need.object.clone()).collect(),
             volumes: spec.volumes.clone(),
+            resource_claims: spec.resource_claims.clone(),
             owner: None,
             nominated: None,
         }
     }
 
     pub fn of_pod(pod: &Pod) -> Self {
+        let PodSpec { volumes, resource_claims, .. } = &*pod.spec;
         let is_ephemeral = |volume: &PodVolume| matches!(volume, PodVolume::Ephemeral(_));
-        let owner = pod
-            .spec
-            .volumes
-            .iter()
-            .any(is_ephemeral)
-            .then(|| (pod.key.name.clone(), pod.uid.clone()));
+        let has_own = volumes.iter().any(is_ephemeral) || !resource_claims.is_empty();
+        let owner = has_own.then(|| (pod.key.name.clone(), pod.uid.clone()));
         Self { owner, ..Self::of(&pod.spec) }
+    }
+
+    /// Whether it has any, of volumes or of devices.
+    pub fn has_claims(&self) -> bool {
+        !self.volumes.is_empty() || !self.resource_claims.is_empty()
     }
 
     /// The same without the nomination.
@@ -99,6 +116,7 @@ impl ParkKey {
     pub fn as_pod(&self) -> ClusterPod {
         let mut pod = ClusterPod::with_scheduling(self.namespace.clone(), self.scheduling.clone());
         pod.volumes.clone_from(&self.volumes);
+        pod.resource_claims.clone_from(&self.resource_claims);
         if let Some((name, uid)) = &self.owner {
             pod.key.name.clone_from(name);
             pod.uid.clone_from(uid);

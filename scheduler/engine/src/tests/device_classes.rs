@@ -1,8 +1,12 @@
 //! Extended resources that a DeviceClass serves.
 
+use std::sync::Arc;
+
+use model::DeviceClass;
+
 use super::World;
 use crate::testkit::{NodeBuilder, PodBuilder, key};
-use crate::{Engine, Event, Watched, WatchedId};
+use crate::{ClusterObject, ClusterObjectId, Engine, Event};
 
 const PLAIN: &str = "0/1 nodes are available: 1 Insufficient example.com/gpu.";
 
@@ -14,7 +18,14 @@ fn asks(name: &str, resource: &str) -> model::Pod {
 }
 
 fn class(name: &str, resource: Option<&str>) -> Event {
-    Event::Seen(Watched::DeviceClass { class: name.into(), resource: resource.map(Into::into) })
+    let class = DeviceClass {
+        name: name.into(),
+        created_at_unix_s: 0,
+        selectors: Vec::new(),
+        configs: Vec::new(),
+        extended_resource: resource.map(Into::into),
+    };
+    Event::seen(ClusterObject::DeviceClass(class.name.clone(), Arc::new(class)))
 }
 
 fn told(world: &mut World) -> Vec<String> {
@@ -57,11 +68,11 @@ fn pods_that_wait_are_told_anew_when_a_class_comes_or_goes() {
     world.pass(std::time::Duration::from_mins(1));
     assert!(told(&mut world).is_empty(), "nothing new");
     let mut copy = Engine::restore(world.engine.snapshot());
-    world.handle(Event::Gone(WatchedId::DeviceClass("gpu".into())));
+    world.handle(Event::gone(ClusterObjectId::DeviceClass("gpu".into())));
     world.pass(std::time::Duration::from_mins(1));
     let anew = told(&mut world);
     assert!(anew.len() == 1 && anew[0].starts_with(PLAIN), "{anew:?}");
-    copy.handle(world.now, Event::Gone(WatchedId::DeviceClass("gpu".into())));
+    copy.handle(world.now, Event::gone(ClusterObjectId::DeviceClass("gpu".into())));
     let of_copy = copy.explain(&key("a")).map(|it| it.message);
     assert_eq!(of_copy.as_deref(), Some(anew[0].as_str()), "the copy knew the class");
 }

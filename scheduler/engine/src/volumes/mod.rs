@@ -6,5 +6,4 @@ mod diagnosis;
 mod pre_bind;
 mod reserve;
 
-pub(crate) use awaiting::AwaitedClaims;
-pub(crate) use pre_bind::VolumeProgress;
+pub(crate) use awaiting::{AwaitedClaim, AwaitedClaims};

@@ -2,18 +2,9 @@
 
 use model::{ClaimRef, ClusterNode, NodeName, ObjectKey, PersistentVolumeClaim, PodVolumeBindings};
 
+use crate::binding_cycle::ClaimProgress;
 use crate::decision::PrepareWrite;
 use crate::engine::Engine;
-
-/// How far the claims of a placed Pod are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum VolumeProgress {
-    /// Every claim is bound, and its volume can be used on the Node.
-    Bound,
-    Waiting,
-    /// Why they will never be, in kube-scheduler's words.
-    Failed(String),
-}
 
 impl Engine {
     /// What is still to be written; nothing of what an earlier attempt, or another Pod with the same claim, has written.
@@ -58,23 +49,15 @@ impl Engine {
         &self,
         bindings: &PodVolumeBindings,
         node: &NodeName,
-    ) -> VolumeProgress {
+    ) -> ClaimProgress {
         let Some(node) = self.observed.cluster.nodes.get(node) else {
-            return VolumeProgress::Failed(format!("failed to get node \"{node}\": not found"));
+            return ClaimProgress::Failed(format!("failed to get node \"{node}\": not found"));
         };
         let of_static = bindings.static_bindings.iter();
         let of_static = of_static.map(|(claim, volume)| self.static_progress(claim, volume, node));
         let of_dynamic = bindings.dynamic_provisions.iter();
         let of_dynamic = of_dynamic.map(|claim| self.dynamic_progress(claim, node));
-        let mut progress = VolumeProgress::Bound;
-        for one in of_static.chain(of_dynamic) {
-            match one {
-                VolumeProgress::Failed(_) => return one,
-                VolumeProgress::Waiting => progress = one,
-                VolumeProgress::Bound => {}
-            }
-        }
-        progress
+        of_static.chain(of_dynamic).fold(ClaimProgress::Ready, ClaimProgress::and)
     }
 
     fn static_progress(
@@ -82,7 +65,7 @@ impl Engine {
         claim: &ObjectKey,
         volume: &str,
         node: &ClusterNode,
-    ) -> VolumeProgress {
+    ) -> ClaimProgress {
         let objects = &self.observed.cluster.objects;
         let Some(claim) = objects.claims.get(claim) else {
             return gone("failed to check binding", "persistentvolumeclaim", &claim.name);
@@ -91,15 +74,15 @@ impl Engine {
             return gone("failed to check binding", "persistentvolume", volume);
         };
         if !known.claim_ref.as_ref().is_some_and(|it| is_of(it, claim)) {
-            return VolumeProgress::Failed(format!("ClaimRef got reset for pv \"{volume}\""));
+            return ClaimProgress::Failed(format!("ClaimRef got reset for pv \"{volume}\""));
         }
         if !known.fits(&node.node.labels) {
             return out_of_reach(volume, node);
         }
-        if claim.bound_to().is_some() { VolumeProgress::Bound } else { VolumeProgress::Waiting }
+        if claim.bound_to().is_some() { ClaimProgress::Ready } else { ClaimProgress::Waiting }
     }
 
-    fn dynamic_progress(&self, claim: &ObjectKey, node: &ClusterNode) -> VolumeProgress {
+    fn dynamic_progress(&self, claim: &ObjectKey, node: &ClusterNode) -> ClaimProgress {
         let objects = &self.observed.cluster.objects;
         let Some(claim) = objects.claims.get(claim) else {
             return gone("failed to check provisioning pvc", "persistentvolumeclaim", &claim.name);
@@ -107,20 +90,17 @@ impl Engine {
         let Some(volume) = claim.bound_to() else {
             let is_selected = claim.selected_node.as_deref() == Some(node.node.name.as_str());
             return if is_selected {
-                VolumeProgress::Waiting
+                ClaimProgress::Waiting
             } else {
-                VolumeProgress::Failed(format!(
-                    "provisioning failed for PVC \"{}\"",
-                    claim.key.name
-                ))
+                ClaimProgress::Failed(format!("provisioning failed for PVC \"{}\"", claim.key.name))
             };
         };
         // The claim may be shown before its volume.
         let Some(known) = objects.volumes.get(volume) else {
-            return VolumeProgress::Waiting;
+            return ClaimProgress::Waiting;
         };
         if known.fits(&node.node.labels) {
-            VolumeProgress::Bound
+            ClaimProgress::Ready
         } else {
             out_of_reach(volume, node)
         }
@@ -132,13 +112,13 @@ fn is_of(claim_ref: &ClaimRef, claim: &PersistentVolumeClaim) -> bool {
     claim_ref.key == claim.key && claim_ref.uid.as_ref() == Some(&claim.uid)
 }
 
-fn gone(doing: &str, resource: &str, name: &str) -> VolumeProgress {
-    VolumeProgress::Failed(format!("{doing}: {resource} \"{name}\" not found"))
+fn gone(doing: &str, resource: &str, name: &str) -> ClaimProgress {
+    ClaimProgress::Failed(format!("{doing}: {resource} \"{name}\" not found"))
 }
 
-fn out_of_reach(volume: &str, node: &ClusterNode) -> VolumeProgress {
+fn out_of_reach(volume: &str, node: &ClusterNode) -> ClaimProgress {
     let node = &node.node.name;
-    VolumeProgress::Failed(format!(
+    ClaimProgress::Failed(format!(
         "pv \"{volume}\" node affinity doesn't match node \"{node}\": no matching NodeSelectorTerms"
     ))
 }

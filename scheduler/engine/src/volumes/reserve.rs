@@ -1,6 +1,8 @@
 //! Reserve: which volumes a Pod takes on its Node, and that no other Pod takes them.
 
-use model::{NodeName, Pod, PodVolumeBindings};
+use model::{NodeName, Pod, PodUid, PodVolumeBindings};
+
+use rules::DeviceChange;
 
 use crate::engine::Engine;
 use crate::ledger::Reservation;
@@ -31,19 +33,33 @@ impl Engine {
         }
     }
 
-    /// No other Pod may take these volumes, or have these claims elsewhere.
-    pub(crate) fn assume_volumes(&mut self, reservation: &Reservation) {
+    /// No other Pod may take these volumes and devices, or have these claims elsewhere.
+    pub(crate) fn assume_objects(&mut self, pod: &PodUid, reservation: &Reservation) {
+        let cluster = &mut self.observed.cluster;
         if let Some(volumes) = &reservation.volumes {
-            self.observed.cluster.assumed_volumes.assume(volumes, &reservation.node);
-            self.placing.volumes_moved(volumes, &self.observed.cluster);
+            cluster.assumed_volumes.assume(volumes, &reservation.node);
+            self.placing.volumes_moved(volumes, cluster);
+        }
+        if !reservation.claims.is_empty() {
+            let has_changed = cluster.devices.assume(pod, &reservation.claims);
+            if has_changed {
+                self.placing.devices_changed(DeviceChange::Taken(&reservation.claims));
+            }
         }
     }
 
     /// The opposite.
-    pub(crate) fn forget_volumes(&mut self, reservation: &Reservation) {
+    pub(crate) fn forget_objects(&mut self, pod: &PodUid, reservation: &Reservation) {
+        let cluster = &mut self.observed.cluster;
         if let Some(volumes) = &reservation.volumes {
-            self.observed.cluster.assumed_volumes.forget(volumes, &reservation.node);
-            self.placing.volumes_moved(volumes, &self.observed.cluster);
+            cluster.assumed_volumes.forget(volumes, &reservation.node);
+            self.placing.volumes_moved(volumes, cluster);
+        }
+        if !reservation.claims.is_empty() {
+            let has_changed = cluster.devices.forget(pod, &reservation.claims);
+            if has_changed {
+                self.placing.devices_changed(DeviceChange::Released(&reservation.claims));
+            }
         }
     }
 }

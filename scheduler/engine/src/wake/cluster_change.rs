@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use model::{
     ClusterPod, LabelSelector, Labels, NodeName, ObjectKey, ObjectRef, PodAffinityTerm, PodUid,
 };
-use rules::{Chances, Prospect, VolumeChange, VolumeInterest};
+use rules::{Chances, DeviceChange, Prospect, VolumeChange, VolumeInterest};
 
 use super::index::level;
 use crate::engine::Engine;
@@ -31,6 +31,8 @@ pub(crate) enum ClusterChange<'a> {
     },
     /// An object behind volumes: a Node may take a Pod with volumes now that it rejected.
     Volumes(VolumeChange<'a>),
+    /// An object behind devices: a Node may take a Pod with ResourceClaims now that it rejected.
+    Devices(DeviceChange<'a>),
     /// An object that a filter reads: any Node may take a Pod now that it rejected.
     Feasibility,
 }
@@ -59,9 +61,10 @@ impl Engine {
             return;
         }
         self.split_classes();
-        if let ClusterChange::Volumes(change) = change {
-            self.wake_after_volume_change(change);
-            return;
+        match change {
+            ClusterChange::Volumes(change) => return self.wake_after_volume_change(change),
+            ClusterChange::Devices(change) => return self.wake_after_device_change(change),
+            _ => {}
         }
         let nodes = nodes_of(change);
         let far = self.concerned_anywhere(change);
@@ -85,7 +88,9 @@ impl Engine {
             ClusterChange::Namespaces | ClusterChange::Feasibility => {
                 return index.with_room().cloned().collect();
             }
-            ClusterChange::Volumes(_) | ClusterChange::Selectors { .. } => {}
+            ClusterChange::Volumes(_)
+            | ClusterChange::Devices(_)
+            | ClusterChange::Selectors { .. } => {}
             ClusterChange::Node(name) => {
                 let on_node = self.observed.cluster.pods_on(name);
                 terms.extend(on_node.flat_map(|pod| &pod.pod_affinity.anti_required));
@@ -152,17 +157,17 @@ impl Engine {
         if self.queues.parked.chances(class).is_none() {
             return;
         }
-        let key = self.class_key_without_volumes(class);
-        let with_volumes = (!class.volumes.is_empty()).then(|| self.pod_to_place(class));
+        let key = self.class_key_without_claims(class);
+        let with_claims = class.has_claims().then(|| self.pod_to_place(class));
         let rules = &self.config.profiles.of(&class.profile).rules;
         let cluster = &self.observed.cluster;
         let is_local = !rules.look_beyond_nodes(&class.scheduling);
         let level = level(rules, class);
-        let shortage = match &with_volumes {
-            Some(pod) if rules::volumes_reject(rules, cluster, pod) => Shortage::VOLUMES,
+        let shortage = match &with_claims {
+            Some(pod) if rules::claims_reject(rules, cluster, pod) => Shortage::CLAIMS,
             _ => self.placing.shortage(View { rules, cluster }, &key, level),
         };
-        let interests = with_volumes.map(|pod| VolumeInterest::of(cluster, &pod));
+        let interests = with_claims.map(|pod| VolumeInterest::of(cluster, &pod));
         let interests = interests.unwrap_or_default();
         self.queues.wake_index.file(class, level, is_local, shortage, interests);
         self.note_chances(class);
@@ -376,6 +381,7 @@ fn nodes_of(change: ClusterChange<'_>) -> BTreeSet<NodeName> {
         ClusterChange::Namespaces
         | ClusterChange::Selectors { .. }
         | ClusterChange::Volumes(_)
+        | ClusterChange::Devices(_)
         | ClusterChange::Feasibility => BTreeSet::new(),
         ClusterChange::Node(name) => [name.clone()].into(),
         ClusterChange::Pod { before, after } => {

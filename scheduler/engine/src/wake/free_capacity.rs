@@ -51,7 +51,7 @@ impl FreeCapacity<'_> {
     pub fn of(&self, lacking: &Lacking) -> i64 {
         match lacking {
             // Nothing on a Node helps.
-            Lacking::Volumes => i64::MIN,
+            Lacking::Claims => i64::MIN,
             _ if self.is_extreme => i64::MAX,
             Lacking::Nothing => i64::MAX,
             Lacking::Places => self.places,

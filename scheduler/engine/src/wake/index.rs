@@ -32,7 +32,7 @@ pub(crate) struct WakeIndex {
     placeable: BTreeSet<ClassId>,
     /// Those with room on some Node whose constraints depend on Pods on other Nodes.
     pod_dependent: BTreeSet<ClassId>,
-    /// Those of Pods with volumes, by the changes that may concern them.
+    /// Those of Pods with claims, by the changes that may concern them.
     interested: BTreeMap<VolumeInterest, BTreeSet<ClassId>>,
     /// Those with room on some Node, by what terms of other Pods can match.
     with_room: BTreeMap<(Arc<str>, Labels), BTreeSet<ClassId>>,
@@ -256,16 +256,16 @@ impl WakeIndex {
         self.keys(&self.pod_dependent)
     }
 
-    /// Those of Pods with volumes that a change for this reason may concern. Changes on Nodes concern none that its
-    /// volumes keep from all.
+    /// Those of Pods with claims that a change for this reason may concern. Changes on Nodes concern none that its
+    /// claims keep from all.
     pub fn interested_in(&self, interest: &VolumeInterest) -> impl Iterator<Item = &ParkKey> {
         self.interested.get(interest).into_iter().flat_map(|ids| self.keys(ids))
     }
 
-    /// Whether its volumes keep it from every Node.
-    pub fn lacks_volumes(&self, key: &ParkKey) -> bool {
+    /// Whether its claims keep it from every Node.
+    pub fn lacks_claims(&self, key: &ParkKey) -> bool {
         let indexed = self.ids.get(key).and_then(|id| self.classes[*id].as_ref());
-        indexed.is_some_and(|indexed| indexed.shortage.lacking == Lacking::Volumes)
+        indexed.is_some_and(|indexed| indexed.shortage.lacking == Lacking::Claims)
     }
 
     /// Those that have room on some Node.

@@ -8,7 +8,7 @@ mod volume_change;
 
 use model::{Amount, ObjectKind, ObjectRef, PodUid, Reservable};
 
-use rules::VolumeChange;
+use rules::{DeviceChange, VolumeChange};
 
 use crate::engine::Engine;
 use crate::ledger::Reservation;
@@ -19,10 +19,14 @@ pub(crate) use cluster_change::ClusterChange;
 pub(crate) use index::WakeIndex;
 
 impl Engine {
-    /// Bandwidth of objects, or volumes, have been released.
+    /// Bandwidth of objects, volumes or devices have been released.
     pub(crate) fn wake_after_release(&mut self, reservation: &Reservation) {
         if let Some(volumes) = &reservation.volumes {
             self.cluster_changed(ClusterChange::Volumes(VolumeChange::Released(volumes)));
+        }
+        if !reservation.claims.is_empty() {
+            let released = DeviceChange::Released(&reservation.claims);
+            self.cluster_changed(ClusterChange::Devices(released));
         }
         for granted in &reservation.granted {
             if let Some(object) = self.observed.objects.ref_of(&granted.uid).cloned() {

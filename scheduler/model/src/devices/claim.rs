@@ -64,6 +64,27 @@ impl ResourceClaim {
         Self { resource_version, ..self.clone() } == *other
     }
 
+    /// A device of it that will not be ready, and the condition that says so.
+    pub fn failed_device(&self) -> Option<(&DeviceId, &Arc<str>)> {
+        let mut devices = self.allocation.iter().flat_map(|it| &it.devices);
+        devices.find_map(|device| {
+            let mut failures = device.binding_failure_conditions.iter();
+            Some((&device.id, failures.find(|it| self.is_true(&device.id, it))?))
+        })
+    }
+
+    /// Whether the conditions that its devices wait for are there.
+    pub fn has_ready_devices(&self) -> bool {
+        let mut devices = self.allocation.iter().flat_map(|it| &it.devices);
+        devices.all(|device| {
+            device.binding_conditions.iter().all(|condition| self.is_true(&device.id, condition))
+        })
+    }
+
+    fn is_true(&self, device: &DeviceId, condition: &Arc<str>) -> bool {
+        self.true_conditions.get(device).is_some_and(|all| all.contains(condition))
+    }
+
     pub fn is_reserved_for(&self, pod: &PodUid) -> bool {
         self.reserved_for.iter().any(|user| *user.uid == *pod.as_str())
     }

@@ -27,3 +27,16 @@ pub enum TemplateClaim {
     /// The name of the claim that was made for the Pod.
     Made(Arc<str>),
 }
+
+impl PodClaim {
+    /// The name of the claim, if there is to be one and it is known.
+    pub fn claim(&self) -> Option<&Arc<str>> {
+        match &self.source {
+            PodClaimSource::Claim(name) | PodClaimSource::Template(TemplateClaim::Made(name)) => {
+                Some(name)
+            }
+            PodClaimSource::Template(TemplateClaim::NotMadeYet | TemplateClaim::NotNeeded)
+            | PodClaimSource::Unknown => None,
+        }
+    }
+}

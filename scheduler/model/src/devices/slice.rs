@@ -35,7 +35,7 @@ pub enum DevicePlace {
 }
 
 /// A node selector, parsed, and as it is written: an allocation repeats it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SelectedNodes {
     pub selector: NodeSelector,
     pub terms: Vec<RawNodeTerm>,

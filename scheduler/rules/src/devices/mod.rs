@@ -46,6 +46,6 @@ pub use allocator::{AllocatorInput, DEVICES_PER_CLAIM_MAX, DeviceClasses, STEPS_
 pub use diagnosis::{DeviceDiagnosis, RequestDiagnosis, diagnose_devices};
 pub use failure::{AllocationFailure, FatalDeviceError};
 pub use pools::{DevicePools, PoolId};
-pub use score::allocation_score;
+pub use score::{allocation_score, possible_scores};
 pub use selectors::Selectors;
 pub use taken::{DeviceUse, TakenChange, TakenDevices};

@@ -28,6 +28,8 @@ pub struct DevicePools {
     of_nodes: BTreeMap<NodeName, BTreeMap<PoolId, usize>>,
     /// Pools with other slices, and how many.
     elsewhere: BTreeMap<PoolId, usize>,
+    /// Slices that name places in a way that ends attempts.
+    odd_places: BTreeSet<Arc<str>>,
 }
 
 pub(super) type Generations = BTreeMap<i64, Generation>;
@@ -72,6 +74,9 @@ impl DevicePools {
             Reach::Elsewhere => &mut self.elsewhere,
         };
         *by_pool.entry(pool.clone()).or_default() += 1;
+        if has_odd_place(&slice) {
+            self.odd_places.insert(slice.name.clone());
+        }
         let generations = self.pools.entry(pool).or_default();
         generations.entry(slice.generation).or_default().add(&slice);
         self.slices.insert(slice.name.clone(), slice);
@@ -81,6 +86,7 @@ impl DevicePools {
     pub fn remove(&mut self, name: &str) -> Option<Arc<ResourceSlice>> {
         let slice = self.slices.remove(name)?;
         let pool = PoolId::of(&slice);
+        self.odd_places.remove(name);
         match Reach::of(&slice) {
             Reach::Node(node) => {
                 if let Some(by_pool) = self.of_nodes.get_mut(node) {
@@ -113,6 +119,11 @@ impl DevicePools {
     /// Every slice, by names.
     pub fn slices(&self) -> impl Iterator<Item = &Arc<ResourceSlice>> {
         self.slices.values()
+    }
+
+    /// Whether a slice names places in a way that ends attempts that come across it.
+    pub fn has_odd_places(&self) -> bool {
+        !self.odd_places.is_empty()
     }
 
     /// The pools that may have devices for the Node, in order.
@@ -159,6 +170,17 @@ impl PoolId {
     pub fn of(slice: &ResourceSlice) -> Self {
         Self { driver: slice.driver.clone(), pool: slice.pool.clone() }
     }
+}
+
+fn has_odd_place(slice: &ResourceSlice) -> bool {
+    let each = slice.devices.iter().filter_map(|device| device.place.as_ref());
+    let mut places = std::iter::once(&slice.place).chain(each);
+    places.any(|place| match place {
+        DevicePlace::Nodes(nodes) => {
+            nodes.terms.len() > 1 || nodes.selector.terms.iter().any(|term| term.error().is_some())
+        }
+        DevicePlace::Node(_) | DevicePlace::AllNodes | DevicePlace::PerDevice => false,
+    })
 }
 
 fn take_one(counts: &mut BTreeMap<PoolId, usize>, pool: &PoolId) {

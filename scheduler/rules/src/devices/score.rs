@@ -1,5 +1,7 @@
 //! How much an allocation is what its claim would rather have.
 
+use std::collections::BTreeSet;
+
 use model::{Allocation, ClaimSpec, RequestAlternatives};
 
 /// How many alternatives a request may have.
@@ -23,4 +25,17 @@ pub fn allocation_score(spec: &ClaimSpec, allocation: &Allocation) -> i64 {
         }
     }
     score
+}
+
+/// What [`allocation_score`] can be.
+pub fn possible_scores(spec: &ClaimSpec) -> BTreeSet<i64> {
+    let mut scores: BTreeSet<i64> = [0].into();
+    for request in &spec.requests {
+        let RequestAlternatives::FirstAvailable(alternatives) = &request.alternatives else {
+            continue;
+        };
+        let each = (0..=ALTERNATIVES_MAX).rev().take(alternatives.len());
+        scores = scores.iter().flat_map(|it| each.clone().map(move |worth| it + worth)).collect();
+    }
+    scores
 }

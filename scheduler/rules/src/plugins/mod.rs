@@ -3,6 +3,7 @@
 
 mod corridor;
 mod default_preemption;
+mod dynamic_resources;
 mod image_locality;
 mod inter_pod_affinity;
 mod node_affinity;
@@ -24,8 +25,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use model::{
-    CsiDriver, CsiNode, CsiStorageCapacity, LabelSelector, Labels, ObjectKey, PersistentVolume,
-    PersistentVolumeClaim, PodDisruptionBudget, StorageClass, VolumeAttachment,
+    CsiDriver, CsiNode, CsiStorageCapacity, DeviceClass, LabelSelector, Labels, ObjectKey,
+    PersistentVolume, PersistentVolumeClaim, PodDisruptionBudget, ResourceClaim, ResourceSlice,
+    StorageClass, VolumeAttachment,
 };
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +37,10 @@ pub use default_preemption::{
     preempt_after, protects, victims_by,
 };
 pub(crate) use default_preemption::{candidate, may_preempt};
+pub(crate) use dynamic_resources::DeviceClaims;
+pub use dynamic_resources::{
+    ClaimToReserve, DeviceFit, DeviceNeeds, DeviceProblem, find_pod_devices,
+};
 pub(crate) use inter_pod_affinity::Counts;
 pub use inter_pod_affinity::{existing_term_matches, own_term_matches};
 pub use node_resources_balanced_allocation::balanced_score;
@@ -61,9 +67,10 @@ pub(crate) mod volumes {
 }
 
 use crate::cluster_objects::{ObjectEffect, cluster_objects};
+use crate::device_change::DeviceChange;
 use crate::reason::reasons;
 use crate::volume_change::VolumeChange;
-use Point::{Bind, Filter, PostFilter, PreBind, PreEnqueue, PreFilter, QueueSort, Reserve, Score};
+use Point::{Bind, PreEnqueue, QueueSort};
 
 /// Defines [`Plugin`] and the registry from the same entries.
 macro_rules! plugins {
@@ -111,14 +118,12 @@ plugins! {
     VolumeZone: volume_zone::PLUGIN,
     PodTopologySpread: pod_topology_spread::PLUGIN,
     InterPodAffinity: inter_pod_affinity::PLUGIN,
+    DynamicResources: dynamic_resources::PLUGIN,
     DefaultPreemption: default_preemption::PLUGIN,
     NodeResourcesBalancedAllocation: node_resources_balanced_allocation::PLUGIN,
     ImageLocality: image_locality::PLUGIN,
     DefaultBinder: Registration::required(&[Bind]),
     NodeDeclaredFeatures: node_declared_features::PLUGIN,
-    DynamicResources: Registration::not_implemented(&[
-        PreEnqueue, PreFilter, Filter, PostFilter, Score, Reserve, PreBind,
-    ]),
 }
 
 // What plugins read besides Nodes and Pods, and what a change of it means to Pods.
@@ -142,6 +147,10 @@ cluster_objects! {
     csi_drivers: CsiDriver(Arc<str> => CsiDriver), csi_driver_effect;
     capacities: CsiStorageCapacity(ObjectKey => CsiStorageCapacity),
         |before, after| ObjectEffect::Volumes(VolumeChange::Capacity { before, after });
+    device_classes: DeviceClass(Arc<str> => Arc<DeviceClass>),
+        |_, _| ObjectEffect::Devices(DeviceChange::Class);
+    resource_slices: ResourceSlice(Arc<str> => Arc<ResourceSlice>), slice_effect;
+    resource_claims: ResourceClaim(ObjectKey => Arc<ResourceClaim>), resource_claim_effect;
     attachments: VolumeAttachment(Arc<str> => VolumeAttachment),
         |before, after| ObjectEffect::Volumes(VolumeChange::Attachment { before, after });
 }
@@ -189,6 +198,27 @@ fn claim_effect<'a>(
         _ => {
             let (before, after) = (before.map(|it| &**it), after.map(|it| &**it));
             ObjectEffect::Volumes(VolumeChange::Claim { before, after })
+        }
+    }
+}
+
+fn slice_effect<'a>(
+    before: Option<&'a Arc<ResourceSlice>>,
+    after: Option<&'a Arc<ResourceSlice>>,
+) -> ObjectEffect<'a> {
+    let (before, after) = (before.map(|it| &**it), after.map(|it| &**it));
+    ObjectEffect::Devices(DeviceChange::Slice { before, after })
+}
+
+fn resource_claim_effect<'a>(
+    before: Option<&'a Arc<ResourceClaim>>,
+    after: Option<&'a Arc<ResourceClaim>>,
+) -> ObjectEffect<'a> {
+    match (before, after) {
+        (Some(before), Some(after)) if after.is_but_newer_than(before) => ObjectEffect::Unchanged,
+        _ => {
+            let (before, after) = (before.map(|it| &**it), after.map(|it| &**it));
+            ObjectEffect::Devices(DeviceChange::Claim { before, after })
         }
     }
 }

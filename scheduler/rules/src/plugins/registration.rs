@@ -58,8 +58,6 @@ pub enum Role {
     Optional,
     /// Nothing works without it.
     Required,
-    /// It is part of kube-scheduler and not of this scheduler: Pods that need it are held, on or off.
-    NotImplemented,
 }
 
 #[derive(Debug)]
@@ -101,10 +99,6 @@ impl Registration {
 
     pub(super) const fn required(points: &'static [Point]) -> Self {
         Self { role: Role::Required, ..Self::optional(points) }
-    }
-
-    pub(super) const fn not_implemented(points: &'static [Point]) -> Self {
-        Self { role: Role::NotImplemented, ..Self::optional(points) }
     }
 
     pub fn is_at(&self, point: Point) -> bool {

@@ -4,19 +4,19 @@ use engine::SwitchedOff;
 
 use super::*;
 
-fn rules(plugins: &str) -> Result<(Rules, Vec<String>), String> {
+fn rules(plugins: &str) -> Result<Rules, String> {
     let plugins: Plugins = serde_json::from_str(plugins).map_err(|error| error.to_string())?;
-    let (mut rules, mut notes) = (Rules::default(), Vec::new());
-    plugins.apply(&mut rules, &mut notes).map_err(|error| error.to_string())?;
-    Ok((rules, notes))
+    let mut rules = Rules::default();
+    plugins.apply(&mut rules).map_err(|error| error.to_string())?;
+    Ok(rules)
 }
 
 fn weights(plugins: &str) -> BTreeMap<Plugin, u32> {
-    rules(plugins).unwrap().0.weights
+    rules(plugins).unwrap().weights
 }
 
 fn off(plugins: &str) -> SwitchedOff {
-    rules(plugins).unwrap().0.switched_off
+    rules(plugins).unwrap().switched_off
 }
 
 #[test]
@@ -56,33 +56,22 @@ fn a_plugin_is_switched_off_at_one_point_or_at_all() {
 fn all_can_be_switched_off_and_some_on_again() {
     let no_scores =
         off(r#"{"preScore":{"disabled":[{"name":"*"}]},"score":{"disabled":[{"name":"*"}]}}"#);
-    assert_eq!(no_scores.scores.len(), 8);
+    assert_eq!(no_scores.scores.len(), 9);
     assert!(no_scores.filters.is_empty());
     let one =
         off(r#"{"preScore":{"disabled":[{"name":"*"}],"enabled":[{"name":"NodeResourcesFit"}]},
         "score":{"disabled":[{"name":"*"}],"enabled":[{"name":"NodeResourcesFit"}]}}"#);
-    assert_eq!(one.scores.len(), 7);
+    assert_eq!(one.scores.len(), 8);
     let few =
         off(r#"{"multiPoint":{"disabled":[{"name":"*"}],"enabled":[{"name":"SchedulingGates"},
         {"name":"PrioritySort"},{"name":"DefaultBinder"},
         {"name":"NodeResourcesFit"}]}}"#);
-    assert_eq!(few.scores.len(), 7);
-    assert!(!few.filters.contains(&Plugin::NodeResourcesFit) && few.filters.len() == 12);
+    assert_eq!(few.scores.len(), 8);
+    assert!(!few.filters.contains(&Plugin::NodeResourcesFit) && few.filters.len() == 13);
     assert!(few.preemption);
     let again = off(r#"{"multiPoint":{"disabled":[{"name":"ImageLocality"}]},
         "score":{"enabled":[{"name":"ImageLocality","weight":3}]}}"#);
     assert_eq!(again, SwitchedOff::default());
-}
-
-#[test]
-fn what_is_not_implemented_is_noted_when_it_is_named() {
-    let (_, notes) = rules(
-        r#"{"multiPoint":{"enabled":[{"name":"VolumeZone"}],
-        "disabled":[{"name":"DynamicResources"}]}}"#,
-    )
-    .unwrap();
-    assert_eq!(notes.len(), 1, "{notes:?}");
-    assert!(notes[0].starts_with("DynamicResources is not used"), "{notes:?}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::meta::Meta;
 use super::volume::Volume;
 use crate::wire::pod::WireSchedulingGate;
 use crate::wire::{
-    WireAffinity, WireContainer, WirePod, WirePodSpec, WirePodStatus, WireQuantity,
+    WireAffinity, WireContainer, WirePod, WirePodClaim, WirePodSpec, WirePodStatus, WireQuantity,
     WireResourceLists, WireSpreadConstraint, WireToleration,
 };
 
@@ -64,7 +64,7 @@ struct PodSpec {
     #[prost(message, repeated, tag = "38")]
     scheduling_gates: Vec<WireSchedulingGate>,
     #[prost(message, repeated, tag = "39")]
-    resource_claims: Vec<Present>,
+    resource_claims: Vec<WirePodClaim>,
     #[prost(message, required, tag = "40")]
     resources: WireResourceLists,
     /// Only in Kubernetes 1.35.
@@ -91,7 +91,7 @@ impl From<PodSpec> for WirePodSpec {
             scheduling_gates: spec.scheduling_gates,
             affinity: spec.affinity,
             topology_spread_constraints: spec.topology_spread_constraints,
-            resource_claims: spec.resource_claims.into_iter().map(is_there).collect(),
+            resource_claims: spec.resource_claims,
             scheduling_group: spec.scheduling_group.map(is_there),
             workload_ref: spec.workload_ref.map(is_there),
             volumes: spec.volumes.into_iter().map(Into::into).collect(),

@@ -1,5 +1,6 @@
 //! The quick form of each plugin, in a file with its name. NodeName has none: it matters only to Pods that are bound.
-//! Those of volumes have one together, `../volumes.rs`.
+//! Those of volumes have one together, `../volumes.rs`. Pods with ResourceClaims are not asked about here: DynamicResources
+//! has nothing to say of others.
 
 use rules::{Plugin, Rules};
 
@@ -16,7 +17,7 @@ pub(super) mod pod_topology_spread;
 pub(super) mod taint_toleration;
 
 /// The plugins that this folder knows. While another one takes part, the plain rules decide.
-const QUICK: [Plugin; 16] = [
+const QUICK: [Plugin; 17] = [
     Plugin::NodeUnschedulable,
     Plugin::NodeName,
     Plugin::TaintToleration,
@@ -33,6 +34,7 @@ const QUICK: [Plugin; 16] = [
     Plugin::NodeResourcesBalancedAllocation,
     Plugin::ImageLocality,
     Plugin::NodeDeclaredFeatures,
+    Plugin::DynamicResources,
 ];
 
 /// Whether every plugin that takes part has a quick form.

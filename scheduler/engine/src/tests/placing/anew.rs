@@ -42,6 +42,7 @@ impl Story {
             scheduling,
             reach: Vec::new(),
             volumes: None,
+            devices: None,
         };
         let seats = self.placing.seats().to_vec();
         let mut new = Placing::of(&self.cluster, seats, CacheLimit::default());
@@ -86,6 +87,7 @@ fn what_nodes_were_once_uses_up_no_numbers() {
         scheduling: Arc::new(scheduling),
         reach: Vec::new(),
         volumes: None,
+        devices: None,
     };
     let (mut cluster, mut placing) = (Cluster::default(), Placing::default());
     let (rules, mut random) = (Rules::default(), Rng::new(7));

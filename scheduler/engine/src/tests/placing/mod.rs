@@ -59,6 +59,7 @@ impl Story {
             scheduling,
             reach: Vec::new(),
             volumes: None,
+            devices: None,
         };
         let view = View { rules: &self.rules, cluster: &self.cluster };
         let Decision::Rejected(rejection) = decide(&self.rules, &self.cluster, &pod) else {

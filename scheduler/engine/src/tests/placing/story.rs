@@ -263,7 +263,14 @@ impl Story {
             reach.push(Reach { object, node_selector: labels(&[("zone", "z1".to_owned())]) });
         }
         let namespace = NAMESPACES[self.below(2)].into();
-        PodClassKey { profile: "p".into(), namespace, scheduling, reach, volumes: None }
+        PodClassKey {
+            profile: "p".into(),
+            namespace,
+            scheduling,
+            reach,
+            volumes: None,
+            devices: None,
+        }
     }
 
     /// A Pod on a Node, or nominated for one.

@@ -127,7 +127,7 @@ fn a_claim_takes_a_volume_before_its_pod_is_bound() {
     world.volume(taken(local("v1", "n1"), "c"));
     world.handle(done("p"));
     assert!(world.decide().is_empty(), "the claim is not bound yet");
-    assert_eq!(world.stage("p"), "waiting for volumes");
+    assert_eq!(world.stage("p"), "waiting for claims");
     world.claim(bound("c", LOCAL, "v1"));
     let binds = world.decide();
     assert_eq!((binds.len(), binds[0].node.as_str()), (1, "n1"));
@@ -185,7 +185,7 @@ fn what_a_predecessor_has_written_is_not_written_again() {
     world.claim(selected("c", "n1"));
     world.see(PodBuilder::new("p").claims(&["c"]).build());
     assert!(world.decide().is_empty() && world.prepares.is_empty());
-    assert_eq!(world.stage("p"), "waiting for volumes");
+    assert_eq!(world.stage("p"), "waiting for claims");
     world.volume(taken(PersistentVolume::new("made-1"), "c"));
     world.claim(PersistentVolumeClaim {
         selected_node: Some("n1".into()),
@@ -296,7 +296,7 @@ fn a_new_term_decides_anew_what_the_last_one_had_not_sent() {
     world.handle(Event::TermBegan);
     world.pass(Duration::from_secs(1));
     assert!(world.decide().is_empty() && world.prepares.is_empty());
-    assert_eq!(world.stage("p"), "waiting for volumes", "on the Node that was written");
+    assert_eq!(world.stage("p"), "waiting for claims", "on the Node that was written");
     world.volume(taken(PersistentVolume::new("made-1"), "c"));
     world.claim(bound("c", MADE, "made-1"));
     assert_eq!(world.decide()[0].node, node);

@@ -1,0 +1,7 @@
+//! What DynamicResources does beyond the rules: reserve the devices that a Pod gets (Reserve), and have them written into
+//! the status of its claims before the Pod is bound (PreBind). Its PreFilter, Filter and Score are rules like any other
+//! (`rules/src/plugins/dynamic_resources`).
+
+mod observe;
+mod pre_bind;
+mod reserve;

@@ -1,0 +1,117 @@
+//! What a change behind devices means to Pods that wait.
+
+use model::{Allocation, DevicePlace, NodeName, ResourceClaim, ResourceSlice};
+
+use crate::plugins::ClaimToReserve;
+use crate::volume_change::{VolumeInterest, VolumeScope};
+
+/// What has changed behind devices.
+#[derive(Clone, Copy, Debug)]
+pub enum DeviceChange<'a> {
+    /// A DeviceClass.
+    Class,
+    Slice {
+        before: Option<&'a ResourceSlice>,
+        after: Option<&'a ResourceSlice>,
+    },
+    Claim {
+        before: Option<&'a ResourceClaim>,
+        after: Option<&'a ResourceClaim>,
+    },
+    /// What a Pod takes that is being placed.
+    Taken(&'a [ClaimToReserve]),
+    /// What a placed Pod had taken is free again.
+    Released(&'a [ClaimToReserve]),
+}
+
+impl DeviceChange<'_> {
+    /// Whom it may concern, and where. To anybody else it means nothing.
+    pub fn concerns(&self) -> Vec<(VolumeInterest, VolumeScope)> {
+        let everywhere = |interest| (interest, VolumeScope::Everywhere);
+        let freed = |allocation: &Allocation| (VolumeInterest::Devices, reach(allocation));
+        match *self {
+            Self::Class => vec![everywhere(VolumeInterest::Devices)],
+            Self::Slice { before, after } => {
+                let versions: Vec<_> = before.into_iter().chain(after).collect();
+                vec![(VolumeInterest::Devices, scope_of(&versions))]
+            }
+            Self::Claim { before, after } => {
+                let Some(claim) = before.or(after) else { return Vec::new() };
+                let own = VolumeInterest::ResourceClaim(claim.key.clone());
+                let had = before.and_then(|it| it.allocation.as_deref());
+                let has = after.and_then(|it| it.allocation.as_deref());
+                let is_kept = |had: &&Allocation| has.is_some_and(|it| it.devices == had.devices);
+                let freed = had.filter(|it| !is_kept(it)).map(freed);
+                freed.into_iter().chain([everywhere(own)]).collect()
+            }
+            Self::Taken(_) => Vec::new(),
+            Self::Released(claims) => {
+                let of_claim = |it: &ClaimToReserve| {
+                    let own = everywhere(VolumeInterest::ResourceClaim(it.key.clone()));
+                    it.allocation.iter().map(|it| freed(it)).chain([own]).collect::<Vec<_>>()
+                };
+                claims.iter().flat_map(of_claim).collect()
+            }
+        }
+    }
+}
+
+/// Where Nodes may have more devices than before, or fewer. `None`: nowhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceEffect {
+    pub freed: Option<VolumeScope>,
+    pub taken: Option<VolumeScope>,
+}
+
+impl DeviceChange<'_> {
+    pub fn effect(&self) -> DeviceEffect {
+        let everywhere = || Some(VolumeScope::Everywhere);
+        match *self {
+            Self::Class => DeviceEffect { freed: everywhere(), taken: None },
+            Self::Slice { before, after } => {
+                let versions: Vec<_> = before.into_iter().chain(after).collect();
+                DeviceEffect { freed: Some(scope_of(&versions)), taken: None }
+            }
+            Self::Claim { before, after } => {
+                let had = before.and_then(|it| it.allocation.as_deref());
+                let has = after.and_then(|it| it.allocation.as_deref());
+                if had.map(|it| &it.devices) == has.map(|it| &it.devices) {
+                    return DeviceEffect::default();
+                }
+                DeviceEffect { freed: had.map(reach), taken: has.map(reach) }
+            }
+            Self::Taken(claims) => DeviceEffect { freed: None, taken: together(claims) },
+            Self::Released(claims) => DeviceEffect { freed: together(claims), taken: None },
+        }
+    }
+}
+
+fn together(claims: &[ClaimToReserve]) -> Option<VolumeScope> {
+    let each = claims.iter().filter_map(|it| it.allocation.as_deref()).map(reach);
+    each.reduce(|one, other| match (one, other) {
+        (VolumeScope::Nodes(mut one), VolumeScope::Nodes(other)) => {
+            one.extend(other);
+            VolumeScope::Nodes(one)
+        }
+        _ => VolumeScope::Everywhere,
+    })
+}
+
+/// Where devices of these versions of a slice can be used.
+fn scope_of(versions: &[&ResourceSlice]) -> VolumeScope {
+    let nodes: Option<Vec<NodeName>> = versions.iter().map(|it| only_node(it)).collect();
+    nodes.map_or(VolumeScope::Everywhere, |it| VolumeScope::Nodes(it.into_iter().collect()))
+}
+
+/// The Nodes from which what is free now can be used.
+fn reach(allocation: &Allocation) -> VolumeScope {
+    let named = allocation.nodes.as_ref().and_then(|it| it.selector.named_nodes());
+    named.map_or(VolumeScope::Everywhere, VolumeScope::Nodes)
+}
+
+fn only_node(slice: &ResourceSlice) -> Option<NodeName> {
+    match &slice.place {
+        DevicePlace::Node(name) if slice.shared_counters.is_empty() => Some(name.clone()),
+        _ => None,
+    }
+}
