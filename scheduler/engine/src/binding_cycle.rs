@@ -57,6 +57,7 @@ impl Engine {
             self.await_claims(&uid);
             return None;
         }
+        self.claims_sent(&uid, &writes);
         self.move_to(&uid, Stage::Binding(BindingStep::Writing));
         let Bind { pod, node, .. } = bind;
         Some(Action::Prepare(Prepare { pod, uid, node, writes }))
@@ -64,6 +65,7 @@ impl Engine {
 
     /// Everything was written: what others do about it is awaited.
     pub(crate) fn prepare_done(&mut self, uid: &PodUid) {
+        self.claims_answered(uid);
         match self.stage_of(uid) {
             Some(Stage::Binding(BindingStep::Writing)) => self.await_claims(uid),
             Some(Stage::Binding(BindingStep::Abandoned)) => self.abandon(uid),
@@ -72,6 +74,7 @@ impl Engine {
     }
 
     pub(crate) fn prepare_refused(&mut self, uid: &PodUid, refusal: BindRefusal) {
+        self.claims_answered(uid);
         if let Some(Stage::Binding(BindingStep::Writing | BindingStep::Abandoned)) =
             self.stage_of(uid)
         {

@@ -10,6 +10,7 @@ use model::{Amount, Instant, ObjectKind, ObjectRef, PodUid};
 use rules::Cluster;
 
 use crate::decision::{Action, Poll, Report, Unschedulable, Work};
+use crate::devices::ClaimsInFlight;
 use crate::event::Event;
 use crate::excluded_nodes::ExcludedNodes;
 use crate::foreign_nominations::ForeignNominations;
@@ -82,6 +83,7 @@ pub(crate) struct Observed {
     pub excluded: ExcludedNodes,
     pub foreign: ForeignNominations,
     pub unsynced: BTreeSet<WatchedKind>,
+    pub claims_in_flight: ClaimsInFlight,
     /// How many Pods were ever seen: the next one's place among equals.
     pub pods_seen: u64,
 }
@@ -127,6 +129,7 @@ impl Default for Observed {
             excluded: ExcludedNodes::default(),
             foreign: ForeignNominations::default(),
             unsynced: WatchedKind::ALL.into_iter().collect(),
+            claims_in_flight: ClaimsInFlight::new(),
             pods_seen: 0,
         }
     }
@@ -209,6 +212,10 @@ impl Engine {
                 Some(Action::Bind(bind)) => return Poll::Bind(bind),
                 Some(Action::Prepare(prepare)) => return Poll::Prepare(prepare),
                 Some(Action::Evict(_)) | None => {}
+            }
+            // One whose claims an earlier attempt has written.
+            if let Some(bind) = self.next_ready() {
+                return Poll::Bind(bind);
             }
         }
         if self.queues.active.is_empty() { Poll::Idle } else { Poll::Yield }

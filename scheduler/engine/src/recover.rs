@@ -33,8 +33,17 @@ impl Engine {
             stats,
             queue_metrics,
         } = std::mem::replace(self, Self::new(config.clone()));
-        let Observed { mut cluster, pods, objects, fresh, excluded, foreign, unsynced, pods_seen } =
-            observed;
+        let Observed {
+            mut cluster,
+            pods,
+            objects,
+            fresh,
+            excluded,
+            foreign,
+            unsynced,
+            claims_in_flight,
+            pods_seen,
+        } = observed;
         let Queues {
             active: _,
             backoff: _,
@@ -61,6 +70,7 @@ impl Engine {
                 excluded,
                 foreign,
                 unsynced,
+                claims_in_flight,
                 pods_seen,
             },
             queues: Queues { throttle: throttle.without_pods(), sweep_at, ..Queues::default() },
@@ -74,6 +84,7 @@ impl Engine {
             let is_culprit = culprit.as_ref() == Some(&record.pod.uid);
             self.recover_pod(record, is_culprit);
         }
+        self.assume_claims_in_flight();
         culprit.and_then(|culprit| self.quarantine(culprit))
     }
 

@@ -8,6 +8,7 @@ use model::{ClusterNode, ClusterPod, Instant, NodeName, ObjectKind, ObjectRef, P
 use rules::{Cluster, ClusterObjects, TypeVerdicts};
 use serde::{Deserialize, Serialize};
 
+use crate::devices::ClaimsInFlight;
 use crate::engine::{Engine, EngineConfig, Observed, Outbox, Queues};
 use crate::excluded_nodes::ExcludedNodes;
 use crate::foreign_nominations::ForeignNominations;
@@ -55,6 +56,8 @@ pub struct Snapshot {
     kept: BTreeMap<ObjectRef, u64>,
     room_changes: u64,
     unsynced: BTreeSet<WatchedKind>,
+    #[serde(default)]
+    claims_in_flight: ClaimsInFlight,
     rng: Rng,
     pods_seen: u64,
     trying: Option<PodUid>,
@@ -86,8 +89,17 @@ impl Engine {
             stats,
             queue_metrics,
         } = self;
-        let Observed { cluster, pods, objects, fresh, excluded, foreign, unsynced, pods_seen } =
-            observed;
+        let Observed {
+            cluster,
+            pods,
+            objects,
+            fresh,
+            excluded,
+            foreign,
+            unsynced,
+            claims_in_flight,
+            pods_seen,
+        } = observed;
         let Queues {
             active: _,
             backoff: _,
@@ -123,6 +135,7 @@ impl Engine {
             kept: kept.clone(),
             room_changes: *room_changes,
             unsynced: unsynced.clone(),
+            claims_in_flight: claims_in_flight.clone(),
             rng: rng.clone(),
             pods_seen: *pods_seen,
             trying: trying.clone(),
@@ -174,6 +187,7 @@ impl Engine {
             kept,
             room_changes,
             unsynced,
+            claims_in_flight,
             rng,
             pods_seen,
             trying,
@@ -195,6 +209,7 @@ impl Engine {
             excluded,
             foreign,
             unsynced,
+            claims_in_flight,
             pods_seen,
         };
         let queues =
@@ -202,6 +217,7 @@ impl Engine {
         let outbox = Outbox { reports: outbox.reports.with_members(), ..outbox };
         let mut engine = Self { now, observed, queues, outbox, rng, trying, ..Self::new(config) };
         engine.restore_pods(pods, shown_otherwise);
+        engine.assume_claims_in_flight();
         engine.placing = Placing::of(&engine.observed.cluster, seats, engine.config.cache);
         engine.restore_parked(parked);
         // Counted again on the way, but it counts more than can be seen.

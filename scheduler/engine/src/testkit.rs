@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use model::{
     Amount, Assignment, ClusterNode, DeclaredBy, DeclaredEnd, Deletion, FailurePolicy, Labels,
-    Need, Node, NodeName, ObjectKey, ObjectKind, ObjectRef, Phase, Pod, PodRequests, PodSpec,
-    PodVolume, Reservable, Resources, SchedulingSpec, Taint,
+    Need, Node, NodeName, ObjectKey, ObjectKind, ObjectRef, Phase, Pod, PodClaim, PodRequests,
+    PodSpec, PodVolume, Reservable, Resources, SchedulingSpec, Taint,
 };
 
 /// The profile of Pods that say nothing else.
@@ -149,6 +149,11 @@ impl PodBuilder {
     /// Mounts these claims.
     pub fn claims(mut self, names: &[&str]) -> Self {
         self.spec.volumes = names.iter().map(|name| PodVolume::Claim((*name).into())).collect();
+        self
+    }
+
+    pub fn resource_claims(mut self, claims: Vec<PodClaim>) -> Self {
+        self.spec.resource_claims = claims.into();
         self
     }
 

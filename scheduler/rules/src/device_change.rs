@@ -2,6 +2,7 @@
 
 use model::{Allocation, DevicePlace, NodeName, ResourceClaim, ResourceSlice};
 
+use crate::devices::DevicePools;
 use crate::plugins::ClaimToReserve;
 use crate::volume_change::{VolumeInterest, VolumeScope};
 
@@ -26,9 +27,11 @@ pub enum DeviceChange<'a> {
 
 impl DeviceChange<'_> {
     /// Whom it may concern, and where. To anybody else it means nothing.
-    pub fn concerns(&self) -> Vec<(VolumeInterest, VolumeScope)> {
+    pub fn concerns(&self, pools: &DevicePools) -> Vec<(VolumeInterest, VolumeScope)> {
         let everywhere = |interest| (interest, VolumeScope::Everywhere);
-        let freed = |allocation: &Allocation| (VolumeInterest::Devices, reach(allocation));
+        let freed = |allocation: &Allocation| {
+            (VolumeInterest::Devices, scope_of_devices(pools, allocation))
+        };
         match *self {
             Self::Class => vec![everywhere(VolumeInterest::Devices)],
             Self::Slice { before, after } => {
@@ -64,7 +67,9 @@ pub struct DeviceEffect {
 }
 
 impl DeviceChange<'_> {
-    pub fn effect(&self) -> DeviceEffect {
+    pub fn effect(&self, pools: &DevicePools) -> DeviceEffect {
+        let reach = |allocation: &Allocation| scope_of_devices(pools, allocation);
+        let together = |claims: &[ClaimToReserve]| together(pools, claims);
         let everywhere = || Some(VolumeScope::Everywhere);
         match *self {
             Self::Class => DeviceEffect { freed: everywhere(), taken: None },
@@ -86,8 +91,9 @@ impl DeviceChange<'_> {
     }
 }
 
-fn together(claims: &[ClaimToReserve]) -> Option<VolumeScope> {
-    let each = claims.iter().filter_map(|it| it.allocation.as_deref()).map(reach);
+fn together(pools: &DevicePools, claims: &[ClaimToReserve]) -> Option<VolumeScope> {
+    let each = claims.iter().filter_map(|it| it.allocation.as_deref());
+    let each = each.map(|it| scope_of_devices(pools, it));
     each.reduce(|one, other| match (one, other) {
         (VolumeScope::Nodes(mut one), VolumeScope::Nodes(other)) => {
             one.extend(other);
@@ -103,10 +109,12 @@ fn scope_of(versions: &[&ResourceSlice]) -> VolumeScope {
     nodes.map_or(VolumeScope::Everywhere, |it| VolumeScope::Nodes(it.into_iter().collect()))
 }
 
-/// The Nodes from which what is free now can be used.
-fn reach(allocation: &Allocation) -> VolumeScope {
-    let named = allocation.nodes.as_ref().and_then(|it| it.selector.named_nodes());
-    named.map_or(VolumeScope::Everywhere, VolumeScope::Nodes)
+/// From where the devices can be used. The allocation itself may be usable from fewer Nodes: from those that reach all
+/// of its devices.
+fn scope_of_devices(pools: &DevicePools, allocation: &Allocation) -> VolumeScope {
+    let nodes = allocation.devices.iter().map(|it| pools.only_node_of(&it.id).cloned());
+    let nodes: Option<_> = nodes.collect();
+    nodes.map_or(VolumeScope::Everywhere, VolumeScope::Nodes)
 }
 
 fn only_node(slice: &ResourceSlice) -> Option<NodeName> {

@@ -2,6 +2,9 @@
 //! the status of its claims before the Pod is bound (PreBind). Its PreFilter, Filter and Score are rules like any other
 //! (`rules/src/plugins/dynamic_resources`).
 
+mod in_flight;
 mod observe;
 mod pre_bind;
 mod reserve;
+
+pub(crate) use in_flight::ClaimsInFlight;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rules::{DeviceChange, DeviceFit, DeviceNeeds, Reason, VolumeScope};
+use rules::{Cluster, DeviceChange, DeviceFit, DeviceNeeds, Reason, VolumeScope};
 
 use super::log::Changed;
 use super::node_index::NodeIndex;
@@ -115,14 +115,14 @@ impl Known {
 
 impl Placing {
     /// A placed Pod has taken devices, or has let go of them.
-    pub fn devices_changed(&mut self, change: DeviceChange<'_>) {
-        self.index.devices_changed(change);
+    pub fn devices_changed(&mut self, change: DeviceChange<'_>, cluster: &Cluster) {
+        self.index.devices_changed(change, cluster);
     }
 }
 
 impl NodeIndex {
-    pub fn devices_changed(&mut self, change: DeviceChange<'_>) {
-        let effect = change.effect();
+    pub fn devices_changed(&mut self, change: DeviceChange<'_>, cluster: &Cluster) {
+        let effect = change.effect(&cluster.devices.pools);
         let named = |scope: &VolumeScope| match scope {
             VolumeScope::Nodes(nodes) => Some(nodes.clone()),
             VolumeScope::Everywhere => None,
@@ -206,9 +206,10 @@ impl PodClass {
         self.diagnosis = None;
     }
 
-    /// Room for what is found out of each Node.
-    pub fn make_room_for_devices(&mut self, index: &NodeIndex) {
+    /// Nothing is known of any Node from now on.
+    pub fn forget_all_devices(&mut self, index: &NodeIndex) {
         if let Some(devices) = &mut self.devices {
+            devices.known.clear();
             devices.known.resize_with(index.rows.len(), AtomicU64::default);
         }
     }

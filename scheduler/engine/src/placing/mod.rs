@@ -243,7 +243,7 @@ impl Placing {
             score_cache
         } else {
             class.count_anew(view, index)?;
-            class.make_room_for_devices(index);
+            class.forget_all_devices(index);
             class.look_at_all_volumes(Context { view, index, groups: statics.of(class.static_id) });
             let made = ScoreCache::new(
                 class,

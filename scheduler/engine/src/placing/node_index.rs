@@ -99,7 +99,7 @@ impl NodeIndex {
                 }
             }
             ClusterChange::Volumes(change) => self.volumes_changed(change, cluster),
-            ClusterChange::Devices(change) => self.devices_changed(change),
+            ClusterChange::Devices(change) => self.devices_changed(change, cluster),
             // The plain rules read the object; a quick form that keeps something of it has an effect of its own.
             ClusterChange::Feasibility => {}
             // Terms of nominated Pods depend on them, too, and are not counted.

@@ -7,6 +7,7 @@ mod bundles;
 mod classes;
 mod counts;
 mod device_classes;
+mod devices;
 mod evictions;
 mod kubelet_rejections;
 mod nodes;

@@ -43,7 +43,7 @@ impl Engine {
         if !reservation.claims.is_empty() {
             let has_changed = cluster.devices.assume(pod, &reservation.claims);
             if has_changed {
-                self.placing.devices_changed(DeviceChange::Taken(&reservation.claims));
+                self.placing.devices_changed(DeviceChange::Taken(&reservation.claims), cluster);
             }
         }
     }
@@ -55,10 +55,11 @@ impl Engine {
             cluster.assumed_volumes.forget(volumes, &reservation.node);
             self.placing.volumes_moved(volumes, cluster);
         }
-        if !reservation.claims.is_empty() {
+        let is_in_flight = self.observed.claims_in_flight.contains_key(pod);
+        if !reservation.claims.is_empty() && !is_in_flight {
             let has_changed = cluster.devices.forget(pod, &reservation.claims);
             if has_changed {
-                self.placing.devices_changed(DeviceChange::Released(&reservation.claims));
+                self.placing.devices_changed(DeviceChange::Released(&reservation.claims), cluster);
             }
         }
     }

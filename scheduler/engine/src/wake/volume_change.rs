@@ -30,7 +30,8 @@ impl Engine {
                 false
             }
         };
-        self.wake_concerned(change.concerns(), is_reason);
+        let concerned = change.concerns(&self.observed.cluster.devices.pools);
+        self.wake_concerned(concerned, is_reason);
     }
 
     fn wake_concerned(

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use model::{DevicePlace, NodeName, ResourceSlice};
+use model::{DeviceId, DevicePlace, NodeName, ResourceSlice};
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PoolId {
@@ -119,6 +119,26 @@ impl DevicePools {
     /// Every slice, by names.
     pub fn slices(&self) -> impl Iterator<Item = &Arc<ResourceSlice>> {
         self.slices.values()
+    }
+
+    /// The only Node that devices of the pool can be used from. `None`: several may, or the pool is not known.
+    pub fn only_node_of(&self, device: &DeviceId) -> Option<&NodeName> {
+        let DeviceId { driver, pool, device: _ } = device;
+        let pool = PoolId { driver: driver.clone(), pool: pool.clone() };
+        let mut only = None;
+        for generation in self.pools.get(&pool)?.values() {
+            let elsewhere = generation.elsewhere.values().map(|slice| match &slice.place {
+                DevicePlace::Node(node) => Some(node),
+                DevicePlace::Nodes(_) | DevicePlace::AllNodes | DevicePlace::PerDevice => None,
+            });
+            for node in generation.of_nodes.keys().map(Some).chain(elsewhere) {
+                if node.is_none() || only.is_some_and(|only| Some(only) != node) {
+                    return None;
+                }
+                only = node;
+            }
+        }
+        only
     }
 
     /// Whether a slice names places in a way that ends attempts that come across it.
