@@ -44,6 +44,7 @@ use crate::tracker::{Gone, key};
 use crate::translate::{label_selector, labels, raw_node_terms};
 use crate::watch::{Reading, Unreadable, WatchEvent, Watches};
 use crate::wire::{Wire, WireNode, WireNodeSelector, WirePod, WireSelector, kube_resource, meta};
+pub(crate) use selector_evaluations::SelectorEvaluations;
 
 /// A resource that is listed, then watched.
 pub(crate) trait WatchedResource: Wire {

@@ -393,7 +393,9 @@ fn a_new_leader_goes_on_from_what_its_predecessor_has_written() {
             world.claim_seen(exactly(claim, 1, IS_A));
             world.see(asks(pod, &[claim]));
         }
-        written.into_iter().for_each(|it| world.claim_seen(it));
+        if let Some(written) = written {
+            world.claim_seen(written);
+        }
     };
     let mut predecessor = World::with_devices();
     known(&mut predecessor, None);
