@@ -87,10 +87,12 @@ impl Estimate {
                 Size::default()
             }
             Node::Conditional(parts) => {
-                self.all(&**parts).into_iter().fold(Size::default(), Size::join)
+                let [condition, one, other] = &**parts;
+                self.visit(condition);
+                self.visit(one).join(self.visit(other))
             }
             Node::Equal(sides) | Node::NotEqual(sides) | Node::In(sides) => {
-                let least = self.all(&**sides).iter().map(|it| it.own).max().unwrap_or(0);
+                let least = self.all(&**sides).iter().map(|it| it.own).min().unwrap_or(0);
                 self.spend(least);
                 Size::default()
             }
@@ -139,6 +141,7 @@ impl Estimate {
         let sizes = self.all(args);
         let joined = sizes.iter().copied().fold(Size::default(), Size::join);
         let product = sizes.iter().fold(1_u64, |all, it| all.saturating_mul(it.own.max(1)));
+        let size_at = |at: usize| sizes.get(at).copied().unwrap_or_default();
         let all = joined.own.saturating_mul(joined.inside.max(1));
         let (steps, size) = match function {
             Function::Range => {
@@ -152,12 +155,21 @@ impl Estimate {
                 (product.saturating_mul(2), Size::default())
             }
             Function::Distinct => (joined.own.saturating_mul(joined.own), joined),
-            Function::Join | Function::Flatten => (all, Size { own: all, ..joined }),
-            Function::Replace => (product / 10, Size { own: product, ..joined }),
+            Function::Join => {
+                let (list, separator) = (size_at(0), size_at(1));
+                let own = list.own.saturating_mul(list.inside.saturating_add(separator.own));
+                (own / 10, Size { own, inside: 0 })
+            }
+            Function::Flatten => (all, Size { own: all, ..joined }),
+            Function::Replace => {
+                let (this, new) = (size_at(0), size_at(2));
+                let own = this.own.saturating_add(1).saturating_mul(new.own.max(1));
+                (own / 10, Size { own, inside: 0 })
+            }
             Function::Split | Function::FindAll => {
                 (joined.own, Size { own: joined.own, inside: joined.own })
             }
-            Function::OptionalOf => (1, joined),
+            _ if function.is_scalar() => (joined.own / 10 + 1, Size::default()),
             _ => (joined.own / 10 + 1, joined.element().join(joined)),
         };
         self.spend(steps);

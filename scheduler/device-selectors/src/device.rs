@@ -7,7 +7,7 @@ use model::{Attribute, DeviceType};
 
 use crate::quantity::Quantity;
 use crate::semver::Semver;
-use crate::value::{Failure, Key, Map, Outcome, Value};
+use crate::value::{Failure, Key, Map, Origin, Outcome, Value};
 
 /// A name without a domain belongs to the driver.
 fn split<'a>(name: &'a str, driver: &'a str) -> (&'a str, &'a str) {
@@ -24,9 +24,9 @@ fn insert(domains: &mut Domains, name: &str, driver: &str, value: Value) {
 
 /// A look-up of an unknown domain finds an empty map.
 fn map_of_domains(domains: Domains) -> Value {
-    let inner = |entries| Value::Map(Arc::new(Map { entries, finds_any_key: false }));
+    let inner = |entries| Value::Map(Arc::new(Map { entries, origin: Origin::Device }));
     let entries = domains.into_iter().map(|(domain, entries)| (domain, inner(entries)));
-    Value::Map(Arc::new(Map { entries: entries.collect(), finds_any_key: true }))
+    Value::Map(Arc::new(Map { entries: entries.collect(), origin: Origin::Domains }))
 }
 
 /// All that an expression can see. A device has at most 32 attributes and capacities.
@@ -49,7 +49,7 @@ pub(crate) fn value_of(device: &DeviceType) -> Outcome {
         ("capacity", map_of_domains(capacity)),
     ];
     let entries = fields.into_iter().map(|(name, value)| (Key::String(name.into()), value));
-    Ok(Value::Map(Arc::new(Map { entries: entries.collect(), finds_any_key: false })))
+    Ok(Value::Map(Arc::new(Map { entries: entries.collect(), origin: Origin::Device })))
 }
 
 fn attribute_value(attribute: &Attribute) -> Result<Value, String> {

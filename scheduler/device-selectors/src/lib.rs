@@ -61,13 +61,18 @@ impl Expression {
         let device = device::value_of(device)?;
         let mut budget = Budget::default();
         let value = evaluate::evaluate(&self.root, self.registers, &device, &mut budget)?;
-        match value {
-            Value::Bool(it) => Ok(it),
-            other => {
-                let name = other.type_name();
-                let text = format!("CEL result of type {name} could not be converted to bool");
-                Err(Failure::new(text))
-            }
+        as_bool(value)
+    }
+}
+
+fn as_bool(value: Value) -> Result<bool, Failure> {
+    match value {
+        Value::Bool(it) => Ok(it),
+        Value::Optional(Some(inside)) => as_bool((*inside).clone()?),
+        other => {
+            let name = other.type_name();
+            let text = format!("CEL result of type {name} could not be converted to bool");
+            Err(Failure::new(text))
         }
     }
 }

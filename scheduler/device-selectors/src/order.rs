@@ -7,7 +7,8 @@ use crate::budget::Budget;
 use crate::number;
 use crate::value::{Failure, Map, Outcome, Value};
 
-/// `==`. Semver and Quantity on the left refuse other types; on the right they are just not equal.
+/// `==`. Semver and Quantity on the left refuse other types; on the right they are just not equal. Quantities also
+/// refuse sums of quantities.
 pub(crate) fn equal(one: &Value, other: &Value, budget: &mut Budget) -> Result<bool, Failure> {
     budget.spend(1)?;
     Ok(match (one, other) {
@@ -21,7 +22,7 @@ pub(crate) fn equal(one: &Value, other: &Value, budget: &mut Budget) -> Result<b
         (Value::Map(a), Value::Map(b)) => equal_maps(a, b, budget)?,
         (Value::Optional(a), Value::Optional(b)) => equal_optionals(a, b, budget)?,
         (Value::Semver(a), Value::Semver(b)) => a.cmp(b).is_eq(),
-        (Value::Quantity(a), Value::Quantity(b)) => a == b,
+        (Value::Quantity(a), Value::Quantity(b)) if !b.is_sum => a == b,
         (Value::Semver(_) | Value::Quantity(_), _) => {
             return Err(Failure::no_such_overload("=="));
         }

@@ -4,21 +4,17 @@
 //! equality.
 
 use std::cmp::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering as Memory};
 
 /// unscaled × 10^exponent.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Quantity {
     unscaled: i128,
     exponent: i32,
-    form: Form,
-}
-
-/// How Kubernetes holds a quantity decides whether it takes it for an integer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    Int64,
-    /// The slow form, which is never an integer. Fractions of binary units have it, `1.5Gi` too.
-    Decimal,
+    /// Kubernetes holds it in its slow form, which is never an integer. Fractions of binary units have it, `1.5Gi` too.
+    slow: AtomicBool,
+    /// It was added up. cel-go has another Go type for those, which no quantity is equal to.
+    pub is_sum: bool,
 }
 
 /// Digits that always fit the fast form.
@@ -110,8 +106,24 @@ impl Quantity {
         Ok(parsed)
     }
 
+    fn new(unscaled: i128, exponent: i32, slow: bool) -> Self {
+        Self { unscaled, exponent, slow: slow.into(), is_sum: false }
+    }
+
     pub fn from_int(int: i64) -> Self {
-        Self { unscaled: int.into(), exponent: 0, form: Form::Int64 }
+        Self::new(int.into(), 0, false)
+    }
+
+    fn is_slow(&self) -> bool {
+        self.slow.load(Memory::Relaxed)
+    }
+
+    /// The order of two, of which kube-scheduler turns the first into the form of the second.
+    pub fn compare_to(&self, other: &Self) -> Ordering {
+        if other.is_slow() {
+            self.slow.store(true, Memory::Relaxed);
+        }
+        self.cmp(other)
     }
 
     pub fn sign(&self) -> i64 {
@@ -120,7 +132,7 @@ impl Quantity {
 
     /// Only if Kubernetes holds it as an integer.
     pub fn as_integer(&self) -> Option<i64> {
-        if self.form == Form::Decimal || self.exponent < 0 {
+        if self.is_slow() || self.exponent < 0 {
             return None;
         }
         i64::try_from(self.scaled_to(0)?).ok()
@@ -134,24 +146,42 @@ impl Quantity {
 
     /// `None` if the sum has more digits than can be held.
     pub fn add(&self, other: &Self) -> Option<Self> {
-        let fast = self.form == Form::Int64 && other.form == Form::Int64;
-        if fast && other.unscaled == 0 {
-            return Some(self.clone());
-        }
-        if fast && self.unscaled == 0 {
-            return Some(other.clone());
-        }
-        let exponent = self.exponent.min(other.exponent);
-        let (one, two) = (self.scaled_to(exponent)?, other.scaled_to(exponent)?);
-        let unscaled = one.checked_add(two)?;
-        let small = |it: i128| i64::try_from(it).is_ok();
-        let fits = fast && small(one) && small(two) && small(unscaled);
-        let form = if fits { Form::Int64 } else { Form::Decimal };
-        Some(Self { unscaled, exponent, form })
+        self.add_fast(other.unscaled, other).or_else(|| self.add_slow(other.unscaled, other))
     }
 
     pub fn sub(&self, other: &Self) -> Option<Self> {
-        self.add(&Self { unscaled: -other.unscaled, ..other.clone() })
+        // The lowest integer is its own negative, in Kubernetes too.
+        let negated = i64::try_from(other.unscaled).ok().map(|it| i128::from(it.wrapping_neg()));
+        let fast = negated.and_then(|it| self.add_fast(it, other));
+        fast.or_else(|| self.add_slow(-other.unscaled, other))
+    }
+
+    /// If nothing on the way is more than an integer can hold.
+    fn add_fast(&self, unscaled: i128, other: &Self) -> Option<Self> {
+        if self.is_slow() || other.is_slow() {
+            return None;
+        }
+        let sum =
+            |unscaled, exponent| Self { is_sum: true, ..Self::new(unscaled, exponent, false) };
+        if unscaled == 0 {
+            return Some(sum(self.unscaled, self.exponent));
+        }
+        if self.unscaled == 0 {
+            return Some(sum(unscaled, other.exponent));
+        }
+        let exponent = self.exponent.min(other.exponent);
+        let small = |it: i128| i64::try_from(it).is_ok();
+        let one = self.scaled_to(exponent).filter(|it| small(*it))?;
+        let two = Self::new(unscaled, other.exponent, false);
+        let two = two.scaled_to(exponent).filter(|it| small(*it))?;
+        one.checked_add(two).filter(|it| small(*it)).map(|it| sum(it, exponent))
+    }
+
+    fn add_slow(&self, unscaled: i128, other: &Self) -> Option<Self> {
+        let exponent = self.exponent.min(other.exponent);
+        let two = Self::new(unscaled, other.exponent, true).scaled_to(exponent)?;
+        let sum = self.scaled_to(exponent)?.checked_add(two)?;
+        Some(Self { is_sum: true, ..Self::new(sum, exponent, true) })
     }
 
     fn scaled_to(&self, exponent: i32) -> Option<i128> {
@@ -170,7 +200,7 @@ fn count(digits: &str) -> i64 {
 fn decimal(magnitude: i128, exponent: i64, fast: bool) -> Option<Quantity> {
     let exponent = i32::try_from(exponent).ok()?;
     if fast {
-        return Some(Quantity { unscaled: magnitude, exponent, form: Form::Int64 });
+        return Some(Quantity::new(magnitude, exponent, false));
     }
     nano_decimal(magnitude, exponent)
 }
@@ -178,7 +208,7 @@ fn decimal(magnitude: i128, exponent: i64, fast: bool) -> Option<Quantity> {
 /// The slow form has nine decimals, the last one rounded away from zero.
 fn nano_decimal(magnitude: i128, exponent: i32) -> Option<Quantity> {
     if magnitude == 0 {
-        return Some(Quantity { unscaled: 0, exponent, form: Form::Decimal });
+        return Some(Quantity::new(0, exponent, true));
     }
     let shift = exponent.checked_add(9)?;
     let step = 10_i128.checked_pow(shift.unsigned_abs());
@@ -188,7 +218,7 @@ fn nano_decimal(magnitude: i128, exponent: i32) -> Option<Quantity> {
         None if shift < 0 => 1,
         None => return None,
     };
-    Some(Quantity { unscaled, exponent: -9, form: Form::Decimal })
+    Some(Quantity::new(unscaled, -9, true))
 }
 
 /// Only few digits without a fraction have the fast form, and the slow one stops at the largest integer.
@@ -196,16 +226,27 @@ fn binary(magnitude: i128, fraction: i64, shift: u32, whole_digits: i64) -> Opti
     let multiplied = magnitude.checked_mul(1 << shift)?;
     let room = 15 - whole_digits - i64::from(shift) * 3 / 10 - 1;
     if fraction == 0 && room >= 0 && i64::try_from(multiplied).is_ok() {
-        return Some(Quantity { unscaled: multiplied, exponent: 0, form: Form::Int64 });
+        return Some(Quantity::new(multiplied, 0, false));
     }
     let slow = nano_decimal(multiplied, i32::try_from(-fraction).ok()?)?;
-    let max = Quantity::from_int(i64::MAX);
-    Some(if slow > max { Quantity { form: Form::Decimal, ..max } } else { slow })
+    let max = Quantity::new(i64::MAX.into(), 0, true);
+    Some(if slow > max { max } else { slow })
 }
 
 fn pow_10(exponent: i32) -> f64 {
     // The nearest double, which repeated multiplication would miss.
     format!("1e{exponent}").parse().unwrap_or(f64::INFINITY)
+}
+
+impl Clone for Quantity {
+    fn clone(&self) -> Self {
+        Self {
+            unscaled: self.unscaled,
+            exponent: self.exponent,
+            slow: self.is_slow().into(),
+            is_sum: self.is_sum,
+        }
+    }
 }
 
 impl PartialEq for Quantity {

@@ -131,8 +131,19 @@ impl fmt::Display for Key {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Map {
     pub entries: BTreeMap<Key, Value>,
-    /// A look-up of a key that is not there finds an empty map: the domains of a device.
-    pub finds_any_key: bool,
+    pub origin: Origin,
+}
+
+/// Where a map comes from decides how keys are looked up in kube-scheduler.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The domains of a device. The look-up of a key that is not there finds an empty map.
+    Domains,
+    /// Another map of the device.
+    #[default]
+    Device,
+    /// The expression. Keys are hashed, and Semver has no hash.
+    Expression,
 }
 
 impl Map {
@@ -143,7 +154,8 @@ impl Map {
                 .or_else(|| self.entries.get(&equal_key(&exact, false)?))
                 .or_else(|| self.entries.get(&equal_key(&exact, true)?))
         });
-        let default = || self.finds_any_key.then(|| Value::Map(Arc::default()));
+        let finds_any = self.origin == Origin::Domains;
+        let default = || finds_any.then(|| Value::Map(Arc::default()));
         found.cloned().or_else(default)
     }
 

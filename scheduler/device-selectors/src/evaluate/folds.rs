@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Evaluation, Slot, unsupported_key};
 use crate::node::{Fold, Node};
-use crate::value::{Failure, Key, Map, Outcome, Value};
+use crate::value::{Failure, Key, Map, Origin, Outcome, Value};
 
 impl<'a> Evaluation<'a> {
     pub(super) fn fold(&mut self, fold: &'a Fold) -> Outcome {
@@ -63,7 +63,7 @@ impl<'a> Evaluation<'a> {
         self.budget.spend(map.entries.len())?;
         let mut entries = map.entries.clone();
         insert(&map, &mut entries, &key, value)?;
-        Ok(Value::Map(Arc::new(Map { entries, finds_any_key: false })))
+        Ok(Value::Map(Arc::new(Map { entries, origin: Origin::Expression })))
     }
 
     pub(super) fn insert_entries(&mut self, sides: &'a [Node; 2]) -> Outcome {
@@ -75,7 +75,7 @@ impl<'a> Evaluation<'a> {
         for (key, value) in &more.entries {
             insert(&map, &mut entries, &key.value(), value.clone())?;
         }
-        Ok(Value::Map(Arc::new(Map { entries, finds_any_key: false })))
+        Ok(Value::Map(Arc::new(Map { entries, origin: Origin::Expression })))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::functions;
 use crate::functions::contains;
 use crate::node::{Comparison, Element, Entry, Node, Register};
 use crate::order;
-use crate::value::{Failure, Key, Map, Outcome, Value};
+use crate::value::{Failure, Key, Map, Origin, Outcome, Value};
 
 /// The value of a variable.
 #[derive(Debug)]
@@ -121,7 +121,8 @@ impl<'a> Evaluation<'a> {
         if let Ok(Value::Map(map)) = &outcome
             && map.entries.is_empty()
         {
-            outcome = Ok(Value::Map(Arc::default()));
+            let empty = Map { origin: Origin::Expression, ..Map::default() };
+            outcome = Ok(Value::Map(Arc::new(empty)));
         }
         self.write(register, Slot::Ready(outcome.clone()));
         outcome
@@ -160,10 +161,11 @@ impl<'a> Evaluation<'a> {
             Value::Bool(false) => other,
             _ => return Err(Failure::no_such_overload("_?_:_")),
         };
-        let value = self.eval(chosen)?;
         match chosen {
-            Node::Path(_) | Node::Variable(_) | Node::Conditional(_) => Ok(value),
-            _ => Ok(paths::as_attribute(value)),
+            // A test is not taken as one here, as in cel-go: with an optional step its value is an optional.
+            Node::Path(path) => self.resolve(path),
+            Node::Variable(_) | Node::Conditional(_) => self.eval(chosen),
+            _ => Ok(paths::as_attribute(self.eval(chosen)?)),
         }
     }
 
@@ -191,6 +193,10 @@ impl<'a> Evaluation<'a> {
         let (needle, container) = self.both(sides)?;
         match &container {
             Value::List(list) => contains(list, &needle, self.budget).map(Value::Bool),
+            Value::Map(map) if map.origin == Origin::Expression => {
+                has_hash(&needle)?;
+                Ok(Value::Bool(map.contains(&needle)))
+            }
             Value::Map(map) => Ok(Value::Bool(map.contains(&needle))),
             _ => Err(Failure::no_such_overload("@in")),
         }
@@ -202,10 +208,7 @@ impl<'a> Evaluation<'a> {
         }
         let needle = self.eval(needle)?;
         self.budget.spend(list.len() / 10)?;
-        if matches!(needle, Value::Semver(_)) {
-            // kube-scheduler looks it up by its hash, which it has none of.
-            return Err(Failure::fatal("internal error: kubernetes.Semver in a list of constants"));
-        }
+        has_hash(&needle)?;
         Ok(Value::Bool(list.iter().any(|it| is_exactly(&needle, it))))
     }
 
@@ -234,7 +237,7 @@ impl<'a> Evaluation<'a> {
                 other => return Err(not_optional(&other)),
             };
         }
-        Ok(Value::Map(Arc::new(Map { entries: map, finds_any_key: false })))
+        Ok(Value::Map(Arc::new(Map { entries: map, origin: Origin::Expression })))
     }
 
     fn optional_or(&mut self, sides: &'a [Node; 2]) -> Outcome {
@@ -262,6 +265,14 @@ fn not_optional(value: &Value) -> Failure {
 
 fn unsupported_key(value: &Value) -> Failure {
     Failure::new(format!("unsupported key type: {}", value.type_name()))
+}
+
+/// kube-scheduler looks the value up by its hash, which Semver has none of: a panic that ends the evaluation.
+fn has_hash(value: &Value) -> Result<(), Failure> {
+    match value {
+        Value::Semver(_) => Err(Failure::fatal("kubernetes.Semver cannot be looked up with 'in'")),
+        _ => Ok(()),
+    }
 }
 
 /// Equal, and for numbers of two types without a loss.

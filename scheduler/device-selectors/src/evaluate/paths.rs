@@ -5,15 +5,23 @@ use std::sync::Arc;
 use super::Evaluation;
 use crate::node::{Path, Step};
 use crate::number;
-use crate::value::{Failure, Map, Outcome, Value};
+use crate::value::{Failure, Map, Origin, Outcome, Value};
 
 impl<'a> Evaluation<'a> {
     pub(super) fn path(&mut self, path: &'a Path) -> Outcome {
+        match self.resolve(path)? {
+            Value::Optional(inside) if path.tests => Ok(Value::Bool(inside.is_some())),
+            value => Ok(value),
+        }
+    }
+
+    /// With a test left as what it found, if a step is optional.
+    pub(super) fn resolve(&mut self, path: &'a Path) -> Outcome {
         let mut value = self.eval(&path.base)?;
         let mut optional = false;
-        if let Value::Optional(inside) = value {
-            let Some(inside) = inside else { return Ok(absent(path.tests)) };
-            value = as_native((*inside).clone()?)?;
+        if let Value::Optional(inside) = &value {
+            let Some(inside) = inside else { return Ok(value) };
+            value = as_native((**inside).clone()?)?;
             optional = true;
         }
         for (at, step) in path.steps.iter().enumerate() {
@@ -21,12 +29,13 @@ impl<'a> Evaluation<'a> {
             let tested = path.tests && at + 1 == path.steps.len();
             value = match self.step(&value, step, optional || tested)? {
                 Some(value) => value,
-                None => return Ok(absent(path.tests)),
+                None if optional => return Ok(Value::Optional(None)),
+                None => return Ok(Value::Bool(false)),
             };
         }
-        Ok(match (path.tests, optional) {
-            (true, _) => Value::Bool(true),
-            (false, true) => Value::some(value),
+        Ok(match (optional, path.tests) {
+            (true, _) => Value::some(value),
+            (false, true) => Value::Bool(true),
             (false, false) => value,
         })
     }
@@ -59,10 +68,6 @@ impl<'a> Evaluation<'a> {
             found => Ok(found),
         }
     }
-}
-
-fn absent(tests: bool) -> Value {
-    if tests { Value::Bool(false) } else { Value::Optional(None) }
 }
 
 /// Negative indices, and those that no integer can be, are out of every bound.
@@ -112,9 +117,9 @@ fn as_native(value: Value) -> Outcome {
         Value::Type(name) => Ok(Value::string(name)),
         Value::Optional(None) => Ok(Value::Null),
         Value::Optional(Some(inside)) => as_native((*inside).clone()?),
-        Value::Map(map) if map.finds_any_key => {
+        Value::Map(map) if map.origin == Origin::Domains => {
             let entries = map.entries.clone();
-            Ok(Value::Map(Arc::new(Map { entries, finds_any_key: false })))
+            Ok(Value::Map(Arc::new(Map { entries, origin: Origin::Device })))
         }
         other => Ok(other),
     }

@@ -129,7 +129,7 @@ fn shown_double(double: f64) -> String {
     let scientific = format!("{double:e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    if (-4..21).contains(&exponent) {
+    if (-4..6).contains(&exponent) {
         return format!("{double}");
     }
     let sign = if exponent < 0 { '-' } else { '+' };

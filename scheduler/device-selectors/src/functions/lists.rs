@@ -89,13 +89,14 @@ fn same_type(this: &[Value]) -> bool {
     this.iter().all(|it| Some(it.type_name()) == first && order::is_ordered(it))
 }
 
+/// What comes after the first two in the wrong order does not count.
 fn is_sorted(this: &[Value], budget: &mut Budget) -> Called {
-    if !this.iter().all(order::is_ordered) {
-        return Ok(None);
-    }
-    for pair in this.windows(2) {
-        let [one, other] = pair else { continue };
-        if try_compare(one, other, budget)? == Some(Ordering::Greater) {
+    for (at, element) in this.iter().enumerate() {
+        if !order::is_ordered(element) {
+            return Ok(None);
+        }
+        let before = at.checked_sub(1).and_then(|at| this.get(at)).unwrap_or(element);
+        if try_compare(before, element, budget)? == Some(Ordering::Greater) {
             return Ok(Some(Value::Bool(false)));
         }
     }

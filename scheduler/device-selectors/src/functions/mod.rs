@@ -139,6 +139,38 @@ impl Function {
         SIGNATURES.iter().find(|it| it.function == self).map_or("", |it| it.name)
     }
 
+    /// Whether what it makes is a number or a bool.
+    pub fn is_scalar(self) -> bool {
+        matches!(
+            self,
+            Self::Size
+                | Self::Bool
+                | Self::Double
+                | Self::Int
+                | Self::Uint
+                | Self::Matches
+                | Self::Contains
+                | Self::StartsWith
+                | Self::EndsWith
+                | Self::IndexOf
+                | Self::LastIndexOf
+                | Self::IsSorted
+                | Self::HasValue
+                | Self::IsQuantity
+                | Self::Sign
+                | Self::IsInteger
+                | Self::AsInteger
+                | Self::AsApproximateFloat
+                | Self::IsSemver
+                | Self::Major
+                | Self::Minor
+                | Self::Patch
+                | Self::IsLessThan
+                | Self::IsGreaterThan
+                | Self::CompareTo
+        )
+    }
+
     /// Conversions of constants are done before the evaluation.
     pub fn is_conversion(self) -> bool {
         matches!(

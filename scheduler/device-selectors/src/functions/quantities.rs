@@ -56,7 +56,10 @@ fn with(function: Function, this: &Quantity, other: &Quantity) -> Called {
     match function {
         Function::Add => made(this.add(other)),
         Function::Sub => made(this.sub(other)),
-        _ => Ok(compared(function, this.cmp(other))),
+        Function::IsLessThan | Function::IsGreaterThan | Function::CompareTo => {
+            Ok(compared(function, this.compare_to(other)))
+        }
+        _ => Ok(None),
     }
 }
 

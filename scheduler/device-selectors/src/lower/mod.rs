@@ -92,16 +92,6 @@ impl Lowering {
     }
 
     fn select(&mut self, select: &SelectExpr) -> Lowered {
-        if let Expr::Ident(name) = &select.operand.expr
-            && name == "kubernetes"
-            && self.find(name).is_none()
-        {
-            match select.field.as_str() {
-                "Quantity" => return Ok(Node::Constant(Value::Type("kubernetes.Quantity"))),
-                "Semver" => return Ok(Node::Constant(Value::Type("kubernetes.Semver"))),
-                _ => {}
-            }
-        }
         let base = self.lower(&select.operand)?;
         let key = Node::Constant(Value::string(select.field.as_str()));
         Ok(with_step(base, Step { key, optional: false }, select.test))
