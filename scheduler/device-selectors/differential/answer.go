@@ -28,7 +28,9 @@ type Device struct {
 
 // Answer says why the expression is refused, or what it says of each device.
 type Answer struct {
-	Refused  string    `json:"refused"`
+	Refused string `json:"refused"`
+	// What the API server takes as the cost. It refuses more than a million.
+	Cost     uint64    `json:"cost"`
 	Verdicts []Verdict `json:"verdicts"`
 }
 
@@ -43,14 +45,20 @@ type Verdict struct {
 	Changed bool `json:"changed"`
 }
 
-func answer(question *Question) *Answer {
+func answer(question *Question) (found *Answer) {
+	defer func() {
+		// cel-go computes constants when it compiles, and panics with some.
+		if problem := recover(); problem != nil {
+			found = &Answer{Refused: fmt.Sprint("panic: ", problem)}
+		}
+	}()
 	// What kube-scheduler has in its default configuration.
 	compiler := cel.GetCompiler(cel.Features{EnableConsumableCapacity: true})
-	compiled := compiler.CompileCELExpression(question.Expression, cel.Options{DisableCostEstimation: true})
+	compiled := compiler.CompileCELExpression(question.Expression, cel.Options{})
 	if compiled.Error != nil {
 		return &Answer{Refused: compiled.Error.Error()}
 	}
-	found := &Answer{}
+	found = &Answer{Cost: compiled.MaxCost}
 	for _, device := range question.Devices {
 		verdict := evaluate(&compiled, &device)
 		for range evaluations - 1 {

@@ -6,9 +6,9 @@ use crate::node::{Fold, Node};
 use crate::value::Value;
 
 /// Maps of a device have at most 32 entries; names and values have at most 64 characters.
-const DEVICE: Size = Size { own: 32, inside: 64 };
+const DEVICE: Size = Size { own: 32, inside: 64, lists: 0, is_list: false };
 /// What nothing is known of.
-const UNKNOWN: Size = Size { own: 64, inside: 64 };
+const UNKNOWN: Size = Size { own: 64, inside: 64, lists: 0, is_list: false };
 
 /// Elements, entries or characters of a value.
 #[derive(Clone, Copy, Debug, Default)]
@@ -16,23 +16,48 @@ struct Size {
     own: u64,
     /// Of the largest value in it.
     inside: u64,
+    /// Of the largest list in it.
+    lists: u64,
+    is_list: bool,
 }
 
 impl Size {
+    /// Of what has no parts that count.
+    fn flat(own: u64) -> Self {
+        Self { own, ..Self::default() }
+    }
+
+    fn list(own: u64, inside: Self) -> Self {
+        Self { own, is_list: true, ..inside }
+    }
+
     fn element(self) -> Self {
-        Self { own: self.inside, inside: self.inside }
+        Self { own: self.inside, is_list: self.lists > 0, ..self }
     }
 
     fn join(self, other: Self) -> Self {
-        Self { own: self.own.max(other.own), inside: self.inside.max(other.inside) }
+        Self {
+            own: self.own.max(other.own),
+            inside: self.inside.max(other.inside),
+            lists: self.lists.max(other.lists),
+            is_list: self.is_list || other.is_list,
+        }
     }
 
     /// One element more.
     fn containing(self, element: Self) -> Self {
-        let inside = self.inside.max(element.own).max(element.inside);
-        Self { own: self.own.saturating_add(1), inside }
+        let list = if element.is_list { element.own } else { 0 };
+        Self {
+            own: self.own.saturating_add(1),
+            inside: self.inside.max(element.own).max(element.inside),
+            lists: self.lists.max(element.lists).max(list),
+            is_list: self.is_list,
+        }
     }
 }
+
+/// A list with nothing in it yet.
+const LIST: Size = Size { own: 0, inside: 0, lists: 0, is_list: true };
 
 /// Refuses what could cost more than an evaluation may.
 pub(crate) fn check(root: &Node, registers: usize) -> Result<(), String> {
@@ -102,7 +127,7 @@ impl Estimate {
             }
             Node::List(elements) => {
                 let sizes = self.all(elements.iter().map(|it| &it.value));
-                sizes.into_iter().fold(Size::default(), Size::containing)
+                sizes.into_iter().fold(LIST, Size::containing)
             }
             Node::Map(entries) => {
                 let sizes = self.all(entries.iter().flat_map(|it| [&it.key, &it.value]));
@@ -133,8 +158,8 @@ impl Estimate {
         let sizes = self.all(parts);
         let own = sizes.iter().fold(0_u64, |sum, it| sum.saturating_add(it.own));
         self.spend(own / 10);
-        let inside = sizes.iter().map(|it| it.inside).max().unwrap_or(0);
-        Size { own, inside }
+        let joined = sizes.into_iter().fold(Size::default(), Size::join);
+        Size { own, ..joined }
     }
 
     fn call(&mut self, function: Function, args: &[Node]) -> Size {
@@ -142,32 +167,42 @@ impl Estimate {
         let joined = sizes.iter().copied().fold(Size::default(), Size::join);
         let product = sizes.iter().fold(1_u64, |all, it| all.saturating_mul(it.own.max(1)));
         let size_at = |at: usize| sizes.get(at).copied().unwrap_or_default();
-        let all = joined.own.saturating_mul(joined.inside.max(1));
         let (steps, size) = match function {
             Function::Range => {
                 let length = match args {
                     [Node::Constant(Value::Int(it))] => u64::try_from(*it).unwrap_or(0),
                     _ => u64::MAX,
                 };
-                (length, Size { own: length, inside: 0 })
+                (length, Size::list(length, Size::default()))
             }
             Function::SetContains | Function::SetEquivalent | Function::SetIntersects => {
                 (product.saturating_mul(2), Size::default())
             }
-            Function::Distinct => (joined.own.saturating_mul(joined.own), joined),
+            Function::Distinct => {
+                let list = size_at(0);
+                (list.own.saturating_mul(list.own), list)
+            }
             Function::Join => {
                 let (list, separator) = (size_at(0), size_at(1));
                 let own = list.own.saturating_mul(list.inside.saturating_add(separator.own));
-                (own / 10, Size { own, inside: 0 })
+                (own / 10, Size::flat(own))
             }
-            Function::Flatten => (all, Size { own: all, ..joined }),
+            Function::Flatten => {
+                let list = size_at(0);
+                let own = list.own.saturating_mul(list.lists.max(1));
+                (own, Size { own, ..list })
+            }
             Function::Replace => {
                 let (this, new) = (size_at(0), size_at(2));
                 let own = this.own.saturating_add(1).saturating_mul(new.own.max(1));
-                (own / 10, Size { own, inside: 0 })
+                (own / 10, Size::flat(own))
             }
             Function::Split | Function::FindAll => {
-                (joined.own, Size { own: joined.own, inside: joined.own })
+                (joined.own, Size { inside: joined.own, ..Size::list(joined.own, Size::default()) })
+            }
+            Function::Slice | Function::Sort | Function::SortByKeys | Function::Reverse => {
+                let list = size_at(0);
+                (list.own.saturating_mul(u64::from(list.own.max(2).ilog2())), list)
             }
             _ if function.is_scalar() => (joined.own / 10 + 1, Size::default()),
             _ => (joined.own / 10 + 1, joined.element().join(joined)),
@@ -191,7 +226,7 @@ impl Estimate {
         self.cost = before.saturating_add(turn.saturating_mul(range.own));
         let growth = step.own.saturating_sub(initial.own);
         let own = initial.own.saturating_add(growth.saturating_mul(range.own));
-        self.set(fold.accumulator, Size { own, inside: step.inside });
+        self.set(fold.accumulator, Size { own, ..step });
         self.visit(&fold.result)
     }
 }
@@ -199,9 +234,9 @@ impl Estimate {
 fn of_value(value: &Value) -> Size {
     let own = |len: usize| u64::try_from(len).unwrap_or(u64::MAX);
     match value {
-        Value::String(it) => Size { own: own(it.len()), inside: 0 },
-        Value::Bytes(it) => Size { own: own(it.len()), inside: 0 },
-        Value::List(it) => it.iter().map(of_value).fold(Size::default(), Size::containing),
+        Value::String(it) => Size::flat(own(it.len())),
+        Value::Bytes(it) => Size::flat(own(it.len())),
+        Value::List(it) => it.iter().map(of_value).fold(LIST, Size::containing),
         Value::Map(it) => it.entries.values().map(of_value).fold(UNKNOWN, Size::containing),
         _ => Size::default(),
     }

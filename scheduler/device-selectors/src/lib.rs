@@ -45,6 +45,9 @@ impl Expression {
         let syntax = parse::parse(text)?;
         let mut lowering = Lowering::default();
         let root = lowering.lower(&syntax)?;
+        if let Some(name) = root.type_if_never_bool() {
+            return Err(format!("must evaluate to bool or the unknown type, not {name}"));
+        }
         cost::check(&root, lowering.registers)?;
         Ok(Self { root, registers: lowering.registers })
     }

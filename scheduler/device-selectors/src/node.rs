@@ -46,6 +46,20 @@ pub(crate) enum Node {
     InsertEntries(Box<[Self; 2]>),
 }
 
+impl Node {
+    /// The type of what can be no condition, whatever the device, as far as that is obvious.
+    pub fn type_if_never_bool(&self) -> Option<&'static str> {
+        match self {
+            Self::Constant(Value::Bool(_)) => None,
+            Self::Constant(value) => Some(value.type_name()),
+            Self::List(_) => Some("list"),
+            Self::Map(_) | Self::Device => Some("map"),
+            Self::Arithmetic(..) | Self::Negate(_) => Some("a number"),
+            _ => None,
+        }
+    }
+}
+
 /// `base.field[index].?other`: an optional step makes those after it optional too.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {

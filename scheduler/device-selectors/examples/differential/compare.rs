@@ -26,6 +26,8 @@ pub struct Difference<'a> {
     pub unstable: bool,
     /// Its evaluation changed the device.
     pub changed: bool,
+    /// As the API server estimates it.
+    pub cost: u64,
 }
 
 impl fmt::Display for Difference<'_> {
@@ -104,6 +106,7 @@ impl Tally {
                 theirs: described_theirs(theirs),
                 unstable: theirs.unstable,
                 changed: theirs.changed,
+                cost: answer.cost,
             };
             if kind(&difference.ours) != kind(&difference.theirs) {
                 self.differs(seed, &difference);

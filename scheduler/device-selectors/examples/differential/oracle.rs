@@ -16,6 +16,7 @@ const MODULE_DIR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/differential");
 #[derive(Debug, Deserialize)]
 pub struct Answer {
     pub refused: String,
+    pub cost: u64,
     // Go writes a list that was never made as null.
     pub verdicts: Option<Vec<Verdict>>,
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Evaluation, Slot, unsupported_key};
+use super::{Evaluation, Slot, has_hash, unsupported_key};
 use crate::node::{Fold, Node};
 use crate::value::{Failure, Key, Map, Origin, Outcome, Value};
 
@@ -85,6 +85,7 @@ fn insert(
     key: &Value,
     value: Value,
 ) -> Result<(), Failure> {
+    has_hash(key)?;
     if before.contains(key) {
         return Err(Failure::new("insert failed: key already exists"));
     }

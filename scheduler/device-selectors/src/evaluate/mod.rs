@@ -229,6 +229,7 @@ impl<'a> Evaluation<'a> {
         let mut map = BTreeMap::new();
         for entry in entries {
             let (key, value) = (self.eval(&entry.key)?, self.eval(&entry.value)?);
+            has_hash(&key)?;
             let key = Key::of(&key).ok_or_else(|| unsupported_key(&key))?;
             match value {
                 value if !entry.optional => map.insert(key, value),
@@ -267,10 +268,13 @@ fn unsupported_key(value: &Value) -> Failure {
     Failure::new(format!("unsupported key type: {}", value.type_name()))
 }
 
-/// kube-scheduler looks the value up by its hash, which Semver has none of: a panic that ends the evaluation.
+/// kube-scheduler looks the value up by its hash, which some types have none of: a panic that ends the evaluation.
 fn has_hash(value: &Value) -> Result<(), Failure> {
     match value {
-        Value::Semver(_) => Err(Failure::fatal("kubernetes.Semver cannot be looked up with 'in'")),
+        Value::Semver(_) | Value::Bytes(_) => {
+            let name = value.type_name();
+            Err(Failure::fatal(format!("a value of type {name} cannot be a key or looked up")))
+        }
         _ => Ok(()),
     }
 }

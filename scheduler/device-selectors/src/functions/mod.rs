@@ -88,6 +88,7 @@ functions! {
     Reverse Method "reverse" [1];
     Distinct Method "distinct" [1];
     Range Global "lists.range" [1];
+    Includes Method "includes" [2];
     SetContains Global "sets.contains" [2];
     SetEquivalent Global "sets.equivalent" [2];
     SetIntersects Global "sets.intersects" [2];
@@ -155,6 +156,7 @@ impl Function {
                 | Self::IndexOf
                 | Self::LastIndexOf
                 | Self::IsSorted
+                | Self::Includes
                 | Self::HasValue
                 | Self::IsQuantity
                 | Self::Sign

@@ -4,7 +4,13 @@ use super::{Called, Function, lists};
 use crate::budget::Budget;
 use crate::value::{Failure, Value};
 
+/// What an attribute can have at most, once attributes can be lists.
+const INCLUDES_MAX: usize = 48;
+
 pub(super) fn call(function: Function, args: &[Value], budget: &mut Budget) -> Called {
+    if let (Function::Includes, [this, wanted]) = (function, args) {
+        return includes(this, wanted, budget);
+    }
     let [Value::List(one), Value::List(other)] = args else { return Ok(None) };
     let answer = match function {
         Function::SetContains => contains_all(one, other, budget)?,
@@ -15,6 +21,25 @@ pub(super) fn call(function: Function, args: &[Value], budget: &mut Budget) -> C
         _ => return Ok(None),
     };
     Ok(Some(Value::Bool(answer)))
+}
+
+/// Of a list, or of a value that stands for a list of one.
+fn includes(this: &Value, wanted: &Value, budget: &mut Budget) -> Called {
+    let list = match this {
+        Value::List(list) => &**list,
+        other => std::slice::from_ref(other),
+    };
+    for (at, element) in list.iter().enumerate() {
+        if at >= INCLUDES_MAX {
+            return Err(Failure::new(format!(
+                "'includes' function cannot be applied to lists longer than {INCLUDES_MAX} values"
+            )));
+        }
+        if lists::is_equal(element, wanted, budget)? {
+            return Ok(Some(Value::Bool(true)));
+        }
+    }
+    Ok(Some(Value::Bool(false)))
 }
 
 /// `in`: the wanted value decides whether it can be compared.

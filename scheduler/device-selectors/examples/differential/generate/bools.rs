@@ -14,7 +14,7 @@ impl Generator {
         if depth == 0 {
             return self.simple_bool();
         }
-        match self.random.below(28) {
+        match self.random.below(32) {
             0..4 => {
                 let sign = self.random.of(&["&&", "||"]);
                 let (one, two) = (self.bool(depth - 1), self.bool(depth - 1));
@@ -42,6 +42,7 @@ impl Generator {
                 format!("({condition} ? {one} : {two})")
             }
             26 => self.map_test(depth),
+            27..31 => self.mixed(depth),
             _ => self.simple_bool(),
         }
     }
@@ -123,7 +124,15 @@ impl Generator {
     }
 
     fn membership(&mut self, depth: usize) -> String {
-        match self.random.below(7) {
+        match self.random.below(8) {
+            7 => {
+                let this = if self.random.percent(50) {
+                    self.of_device(Type::Int)
+                } else {
+                    self.term(Type::Ints, depth)
+                };
+                format!("{this}.includes({})", self.hidden(depth))
+            }
             0 => format!("({} in {})", self.term(Type::Int, depth), self.term(Type::Ints, depth)),
             1 => {
                 format!(
@@ -154,7 +163,7 @@ impl Generator {
         quoted(name.rsplit('/').next().unwrap_or(name))
     }
 
-    fn presence(&mut self) -> String {
+    pub(super) fn presence(&mut self) -> String {
         let of = self.random.of(&["attributes", "capacity"]);
         let id = self.id();
         let id = id.trim_matches('"');

@@ -2,6 +2,7 @@
 
 mod bools;
 mod devices;
+mod mixed;
 mod random;
 mod terms;
 mod words;

@@ -1,5 +1,7 @@
 //! What expressions say of one device.
 
+mod upstream_cases;
+
 use model::{Attribute, DeviceCapacity, DeviceType, SelectorVerdict};
 
 use crate::Expression;
@@ -148,4 +150,57 @@ fn what_costs_too_much_is_refused_or_ends() {
     }
     let doubled = format!("cel.bind(a, [1], {doubled}) || true");
     assert!(failure(&doubled).contains("cost limit exceeded"), "it is not absorbed");
+}
+
+/// Rules of cel-go that one would not expect. Verdicts follow them.
+#[test]
+fn peculiar_rules_are_kept() {
+    for (text, matches) in [
+        // Elements that cannot be compared count as equal.
+        ("[device.attributes$D.firmware] == [dyn('x')]", true),
+        // A sum is another Go type, which no quantity equals.
+        ("quantity('3') == quantity('1').add(quantity('2')) || true", true),
+        ("quantity('1').add(quantity('2')) == quantity('3')", true),
+        // The first one takes the slow form of the second.
+        ("quantity('2Gi').isInteger()", true),
+        (
+            "cel.bind(q, quantity('2Gi'), q.isGreaterThan(quantity('1.5Gi')) && !q.isInteger())",
+            true,
+        ),
+        // Nothing is computed that nobody reads.
+        ("cel.bind(x, 1 / 0, true)", true),
+        ("1 / 0 in []", false),
+        // Doubles and integers are compared as doubles, but looked up exactly.
+        ("9007199254740993 == dyn(9007199254740992.0)", true),
+        ("dyn(9007199254740993) in [9007199254740992.0]", false),
+        ("[9007199254740992.0, device.attributes$D.nope].size() == 2 || true", true),
+        // A bound map that is empty is an ordinary one.
+        ("has(device.attributes.nope) && !cel.bind(a, device.attributes.nope, has(a.b))", true),
+        ("cel.bind(device, 1, device == 1)", true),
+        ("string(1e15) == '1e+15' && string(100000.0) == '100000'", true),
+        ("true ? optional.of(1).hasValue() : false", true),
+    ] {
+        let expected =
+            if matches { SelectorVerdict::Matches } else { SelectorVerdict::DoesNotMatch };
+        assert_eq!(verdict(text), expected, "{text}");
+    }
+    assert!(failure("quantity('3') == quantity('1').add(quantity('2'))").contains("overload"));
+    // A test in a conditional is left as the optional that it found.
+    let test = "(true ? has(device.attributes[?'nope'].x) : true) && true";
+    assert!(failure(test).contains("overload"));
+    // What has no hash ends the evaluation, whatever stands beside it.
+    assert!(failure("device.attributes$D.firmware in ['1.0.0'] || true").contains("looked up"));
+    // An optional Quantity does not survive a conditional.
+    let lost = "(true ? optional.of(quantity('1')) : optional.none())";
+    assert_eq!(verdict(&format!("{lost}.hasValue()")), SelectorVerdict::Matches);
+    assert!(failure(&format!("{lost}.value() == quantity('1')")).contains("conversion"));
+}
+
+#[test]
+fn a_version_that_is_none_fails_whatever_is_asked() {
+    let mut device = device();
+    device.attributes.insert("bad".into(), Attribute::Version("1.0".into()));
+    let found = Expression::compile("true").unwrap().evaluate(&device);
+    let SelectorVerdict::Fails(why) = found else { panic!("{found:?}") };
+    assert!(why.starts_with("CEL runtime error: attribute bad: parse semantic version"), "{why}");
 }
