@@ -1,3 +1,5 @@
+// The evaluator of kube-scheduler, to compare ours with. The versions are those of
+// e2e/control-plane: change both together.
 module corridoros.io/scheduler/device-selectors/differential
 
 go 1.26.0
