@@ -203,9 +203,6 @@ impl<'a> Evaluation<'a> {
     }
 
     fn among_constants(&mut self, needle: &'a Node, list: &[Value]) -> Outcome {
-        if list.is_empty() {
-            return Ok(Value::Bool(false));
-        }
         let needle = self.eval(needle)?;
         self.budget.spend(list.len() / 10)?;
         has_hash(&needle)?;

@@ -192,6 +192,9 @@ fn indexed(sides: [Node; 2], optional: bool) -> Node {
 /// Among constants of primitive types kube-scheduler looks up the value instead of comparing it.
 fn membership(sides: [Node; 2]) -> Node {
     if let Node::Constant(Value::List(list)) = &sides[1] {
+        if list.is_empty() {
+            return Node::Constant(Value::Bool(false));
+        }
         let is_primitive = |it: &Value| order::is_ordered(it) && !matches!(it, Value::Bytes(_));
         if list.iter().all(is_primitive) {
             let list = list.clone();

@@ -4,7 +4,7 @@ use super::Generator;
 use super::terms::{PLAIN, Type};
 use super::words::{
     ATTRIBUTES, CAPACITIES, DOMAINS, DRIVER, Kind, ODD_QUANTITIES, ODD_VERSIONS, QUANTITIES,
-    VERSIONS, quoted,
+    STRINGS, VERSIONS, quoted,
 };
 
 const ORDERED: [Type; 5] = [Type::Int, Type::Uint, Type::Double, Type::String, Type::Bool];
@@ -233,7 +233,21 @@ impl Generator {
 
     fn string_test(&mut self, depth: usize) -> String {
         let this = self.term(Type::String, depth);
-        match self.random.below(4) {
+        match self.random.below(7) {
+            4 => {
+                let (word, length) = (self.random.of(&STRINGS), self.random.below(8));
+                format!("(size({}) == {length})", quoted(word))
+            }
+            5 => {
+                let (word, at) = (quoted(self.random.of(&STRINGS)), self.small());
+                format!("({word}.charAt({at}) == {word}.substring({at}, {at} + 1))")
+            }
+            6 => {
+                let (word, part) =
+                    (self.random.of(&STRINGS), self.random.of(&["a", "é", "y", "😀", "本"]));
+                let function = self.random.of(&["indexOf", "lastIndexOf"]);
+                format!("({}.{function}({}) > {})", quoted(word), quoted(part), self.small())
+            }
             0 => format!("{this}.matches({})", self.pattern()),
             1 => format!("matches({this}, {})", self.pattern()),
             _ => {
