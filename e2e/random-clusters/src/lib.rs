@@ -11,6 +11,7 @@
 mod classes;
 mod cluster;
 mod containers;
+pub mod devices;
 pub mod faults;
 mod nodes;
 mod others;

@@ -1,0 +1,124 @@
+//! Random clusters with devices, and the claims of a Pod that have none yet: a few devices under few names, so that
+//! nearly every case lies at the edge between what fits and what does not. Most objects are such as an API server
+//! stores.
+
+mod allocated;
+pub mod checker;
+mod claim;
+mod device;
+mod expressions;
+mod pool;
+mod quantity;
+mod request;
+
+use serde_json::{Value, json};
+
+use crate::random::Random;
+
+pub use expressions::{Verdict, verdict};
+pub use quantity::milli;
+
+const DRIVERS: [&str; 2] = ["a.example.com", "b.example.com"];
+const ZONES: [&str; 2] = ["a", "b"];
+
+/// What a case makes use of. Most cases are about few things, because each hides others.
+#[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is thrown for itself")]
+struct Habits {
+    network: bool,
+    counters: bool,
+    shares: bool,
+    taints: bool,
+    conditions: bool,
+    admin: bool,
+    all: bool,
+    alternatives: bool,
+    constraints: bool,
+    capacity: bool,
+    configs: bool,
+    failing_expressions: bool,
+    /// Slices that contradict each other, are missing or out of date.
+    odd_pools: bool,
+    /// Objects that only a later version knows, or that no API server stores.
+    odd_objects: bool,
+    /// So many devices that a claim cannot have all of them.
+    crowd: bool,
+    /// Of devices that claims have already.
+    taken_percent: usize,
+}
+
+impl Habits {
+    fn new(random: &mut Random) -> Self {
+        let crowd = random.chance(1);
+        let mut has = |percent| random.chance(percent);
+        Self {
+            network: has(40),
+            counters: has(30) && !crowd,
+            shares: has(35),
+            taints: has(25),
+            conditions: has(20),
+            admin: has(15),
+            all: has(30) || crowd,
+            alternatives: has(30),
+            constraints: has(35),
+            capacity: has(50),
+            configs: has(25),
+            failing_expressions: has(5),
+            odd_pools: has(20),
+            odd_objects: has(2),
+            crowd,
+            taken_percent: random.pick(&[0, 0, 15, 30, 50]),
+        }
+    }
+}
+
+/// The case of a seed: `nodes`, `slices`, `classes`, `claims` without devices, and `allocated` ones with.
+pub fn device_case(seed: u64) -> Value {
+    let random = &mut Random::new(seed);
+    let habits = Habits::new(random);
+    let nodes = nodes(random);
+    let mut slices = pool::slices(random, &habits, &nodes);
+    let allocated = allocated::claims(random, &habits, &slices);
+    shuffle(random, &mut slices);
+    json!({
+        "seed": seed,
+        "nodes": nodes,
+        "slices": slices,
+        "classes": claim::classes(random, &habits),
+        "claims": claim::claims(random, &habits),
+        "allocated": allocated,
+    })
+}
+
+fn nodes(random: &mut Random) -> Vec<Value> {
+    let count = random.between(1, 3);
+    (0..count)
+        .map(|number| {
+            let name = format!("n{number}");
+            let mut labels = json!({"kubernetes.io/hostname": name});
+            if random.chance(90) {
+                labels["zone"] = json!(random.pick(&ZONES));
+            }
+            json!({"metadata": {"name": name, "labels": labels}})
+        })
+        .collect()
+}
+
+fn shuffle(random: &mut Random, list: &mut [Value]) {
+    for place in (1..list.len()).rev() {
+        list.swap(place, random.below(place + 1));
+    }
+}
+
+/// The name of an object.
+fn name(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap_or_default()
+}
+
+fn items(list: &Value) -> &[Value] {
+    list.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
