@@ -44,7 +44,7 @@ type Outcome struct {
 }
 
 // The search is exhaustive: kube-scheduler gives it 10 s.
-const nodeTimeMax = 4 * time.Second
+const nodeTimeMax = 2 * time.Second
 
 // As a kube-scheduler has them whose feature gates were left alone.
 var features = structured.Features{

@@ -23,7 +23,7 @@ pub(super) fn claims(random: &mut Random, habits: &Habits, slices: &[Value]) -> 
                 continue;
             }
             // Rarely, more is given out than there was.
-            if left.draw(&slice["spec"], device) || random.chance(4) {
+            if left.draw(&slice["spec"], device) || random.chance(15) {
                 results.extend(uses(random, habits, &slice["spec"], device));
             }
         }
@@ -58,7 +58,7 @@ fn uses(random: &mut Random, habits: &Habits, spec: &Value, device: &Value) -> V
         result["adminAccess"] = json!(true);
         return vec![result];
     }
-    let has_changed = random.chance(2);
+    let has_changed = random.chance(1);
     if (device["allowMultipleAllocations"] == true) == has_changed {
         return vec![result];
     }

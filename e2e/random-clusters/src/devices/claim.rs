@@ -48,9 +48,16 @@ fn config(random: &mut Random) -> Value {
 }
 
 pub(super) fn claims(random: &mut Random, habits: &Habits) -> Vec<Value> {
-    let count = random.pick(&[1, 1, 1, 1, 1, 2, 2, 2, 3, 4]);
-    let mut budget = Budget(random.pick(&[2, 3, 4, 5, 6]));
-    (0..count).map(|number| claim(random, habits, &mut budget, number)).collect()
+    let count = random.pick(&[1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 4]);
+    let mut budget = Budget(random.pick(&[1, 2, 2, 3, 3, 4, 5, 6]));
+    let mut claims = vec![];
+    for number in 0..count {
+        if number > 0 && budget.0 == 0 {
+            break;
+        }
+        claims.push(claim(random, habits, &mut budget, number));
+    }
+    claims
 }
 
 fn claim(random: &mut Random, habits: &Habits, budget: &mut Budget, number: usize) -> Value {

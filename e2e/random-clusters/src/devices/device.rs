@@ -20,18 +20,18 @@ pub(super) fn device(
     name: &str,
     around: &Surroundings,
 ) -> Value {
-    let mut device = json!({"name": name, "attributes": attributes(random, around.driver)});
-    let is_shared = habits.shares && random.chance(60);
+    let mut device = json!({"name": name, "attributes": attributes(random, habits, around.driver)});
+    let is_shared = habits.shares && random.chance(70);
     if is_shared {
         device["allowMultipleAllocations"] = json!(true);
     }
-    if is_shared && random.chance(90) || habits.capacity && random.chance(70) {
+    if is_shared && random.chance(85) || habits.capacity && random.chance(70) {
         device["capacity"] = capacity(random, around.driver, is_shared);
     }
     if habits.counters && random.chance(80) {
         device["consumesCounters"] = draws(random, around.counters);
     }
-    if habits.taints && random.chance(40) {
+    if habits.taints && random.chance(30) {
         device["taints"] = json!(random.list(1, 2, taint));
     }
     if habits.conditions && random.chance(30) {
@@ -51,7 +51,7 @@ pub(super) fn device(
     device
 }
 
-fn attributes(random: &mut Random, driver: &str) -> Value {
+fn attributes(random: &mut Random, habits: &Habits, driver: &str) -> Value {
     let mut attributes = Map::new();
     let mut put = |random: &mut Random, percent: usize, name: &str, value: Value| {
         if random.chance(percent) {
@@ -73,10 +73,10 @@ fn attributes(random: &mut Random, driver: &str) -> Value {
     put(random, 60, "version", version);
     let root = match random.below(30) {
         0 => json!({"int": 0}),
-        1 => json!({"version": "1.0.0"}),
+        1 if habits.failing_expressions => json!({"version": "1.0.0"}),
         _ => json!({"string": random.pick(&["r0", "r0", "r1"])}),
     };
-    put(random, 85, "topo.example.com/root", root);
+    put(random, 90, "topo.example.com/root", root);
     Value::Object(attributes)
 }
 
@@ -133,13 +133,15 @@ fn one_capacity(random: &mut Random, value: usize, is_shared: bool) -> Value {
 
 fn draws(random: &mut Random, sets: &CounterSets) -> Value {
     let mut all = vec![];
-    for (set, counters) in sets {
-        if !all.is_empty() && random.chance(60) {
+    let first = random.below(sets.len());
+    for (place, (set, counters)) in sets.iter().enumerate() {
+        if place != first && random.chance(60) {
             continue;
         }
         let mut drawn = Map::new();
-        for (counter, total) in counters {
-            if random.chance(70) || drawn.is_empty() {
+        let first = random.below(counters.len());
+        for (place, (counter, total)) in counters.iter().enumerate() {
+            if place == first || random.chance(60) {
                 let amount = random.between(1, (*total / 2).max(1));
                 drawn.insert(counter.clone(), json!({"value": amount.to_string()}));
             }

@@ -38,7 +38,9 @@ impl<'a> Seen<'a> {
     }
 
     fn is_root(&self, root: &str) -> Option<bool> {
-        self.attribute("topo.example.com", "root").map(|it| it["string"] == root)
+        let value = self.attribute("topo.example.com", "root")?;
+        // A version is compared with nothing but versions.
+        value["version"].is_null().then(|| value["string"] == root)
     }
 
     fn has_memory(&self, at_least: i128) -> Option<bool> {
@@ -71,7 +73,10 @@ const SHAPES: [(&str, Says); 13] = [
     (GUARDED_KIND, |seen| Some(seen.is_kind("a.example.com", "a").unwrap_or(false))),
     (
         r#"has(device.attributes["topo.example.com"].root) && device.attributes["topo.example.com"].root == "r0""#,
-        |seen| Some(seen.is_root("r0").unwrap_or(false)),
+        |seen| match seen.attribute("topo.example.com", "root") {
+            Some(_) => seen.is_root("r0"),
+            None => Some(false),
+        },
     ),
     (
         r#"has(device.attributes["a.example.com"].index) && device.attributes["a.example.com"].index < 2"#,

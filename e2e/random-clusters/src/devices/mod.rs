@@ -55,19 +55,19 @@ impl Habits {
             network: has(40),
             counters: has(30) && !crowd,
             shares: has(35),
-            taints: has(25),
+            taints: has(20),
             conditions: has(20),
             admin: has(15),
-            all: has(30) || crowd,
+            all: has(25) || crowd,
             alternatives: has(30),
-            constraints: has(35),
+            constraints: has(30),
             capacity: has(50),
             configs: has(25),
             failing_expressions: has(5),
             odd_pools: has(20),
             odd_objects: has(2),
             crowd,
-            taken_percent: random.pick(&[0, 0, 15, 30, 50]),
+            taken_percent: random.pick(&[0, 0, 10, 20, 40]),
         }
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn slices(random: &mut Random, habits: &Habits, nodes: &[Value]) -> V
     let drivers = random.between(1, DRIVERS.len());
     for driver in &DRIVERS[..drivers] {
         for node in nodes {
-            if random.chance(80) {
+            if random.chance(90) {
                 slices.extend(local_pool(random, habits, driver, name(node)));
             }
         }
@@ -46,7 +46,7 @@ fn local_pool(random: &mut Random, habits: &Habits, driver: &str, node: &str) ->
         let devices = if habits.crowd {
             random.between(15, 20)
         } else {
-            random.pick(&[1, 1, 2, 2, 3, 4]) / slices + 1
+            random.pick(&[1, 2, 2, 3, 3, 4]) / slices + 1
         };
         pool.add_slice(random, habits, &json!({"nodeName": node}), devices);
     }
@@ -83,7 +83,7 @@ pub(super) fn node_selector(random: &mut Random, habits: &Habits) -> Value {
     };
     let mut term = json!({"matchExpressions": random.list(1, 2, zone)});
     if random.chance(15) {
-        let names = json!([format!("n{}", random.below(3)), "n0"]);
+        let names = json!([format!("n{}", random.below(3))]);
         term["matchFields"] = json!([{"key": "metadata.name", "operator": "In", "values": names}]);
     }
     if habits.odd_objects && random.chance(10) {

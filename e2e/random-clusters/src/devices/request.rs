@@ -51,7 +51,9 @@ pub(super) fn request(
 }
 
 fn ask(random: &mut Random, habits: &Habits, budget: &mut Budget) -> Value {
-    let class = random.pick(&["all", "all", "all", "all", "of-a", "kind-a", "shared", "plain"]);
+    let class = random.pick(&[
+        "all", "all", "all", "all", "all", "all", "all", "of-a", "kind-a", "shared", "plain",
+    ]);
     let mut ask = json!({"deviceClassName": class});
     if habits.odd_objects && random.chance(10) {
         ask["deviceClassName"] = json!(random.pick(&["gone", ""]));
@@ -68,7 +70,7 @@ fn ask(random: &mut Random, habits: &Habits, budget: &mut Budget) -> Value {
     if habits.odd_objects && random.chance(5) {
         ask["allocationMode"] = json!("Some");
     }
-    if random.chance(30) {
+    if random.chance(25) {
         let selector = |random: &mut Random| {
             let is_odd = habits.odd_objects && random.chance(10);
             let text = expression(random, habits.failing_expressions);
@@ -79,7 +81,7 @@ fn ask(random: &mut Random, habits: &Habits, budget: &mut Budget) -> Value {
     if habits.taints && random.chance(60) {
         ask["tolerations"] = json!(random.list(1, 2, toleration));
     }
-    if (habits.shares || habits.capacity) && random.chance(55) {
+    if (habits.shares || habits.capacity) && random.chance(40) {
         ask["capacity"] = json!({"requests": capacity(random)});
     }
     ask
@@ -98,7 +100,7 @@ fn capacity(random: &mut Random) -> Value {
         "a.example.com/memory",
     ]);
     let amount =
-        random.pick(&["1", "2", "2", "3", "3", "4", "5", "8", "9", "1500m", "2500m", "2Gi"]);
+        random.pick(&["1", "1", "2", "2", "3", "3", "4", "5", "8", "9", "1500m", "2500m", "2Gi"]);
     requests.insert(name.into(), json!(amount));
     if random.chance(15) {
         requests.insert("lanes".into(), json!(random.pick(&["1", "2", "4"])));

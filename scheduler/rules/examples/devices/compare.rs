@@ -13,7 +13,7 @@ use crate::outcome::{Outcome, parts, repeats_configs};
 use crate::translate::{Cluster, items};
 
 /// More than any search here takes: what is to be compared is where it ends.
-const STEP_LIMIT: u32 = 2_000_000;
+const STEP_LIMIT: u32 = 300_000;
 
 /// What came of one Node.
 pub struct Verdict {

@@ -21,7 +21,7 @@ const MODULE_DIR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/device-allocator"
 
 /// From nothing, a busy core takes a minute or two; a hung download must not wait for ever.
 const BUILD_TIME_MAX: Duration = Duration::from_mins(20);
-/// Most cases take less than a millisecond, and a search that does not end is stopped after 4 s on each Node.
+/// Most cases take less than a millisecond, and a search that does not end is stopped after 2 s on each Node.
 const CASE_TIME_MAX: Duration = Duration::from_millis(200);
 const START_TIME_MAX: Duration = Duration::from_mins(2);
 const POLL_EVERY: Duration = Duration::from_millis(5);

@@ -81,19 +81,28 @@ impl Judge<'_> {
                     left.insert([text(&set["name"]), counter], total);
                 }
             }
-            let mut newly = vec![];
+            let in_use = |it: &Id| uses.get(it).is_some_and(|it| !it.before.is_empty());
             for spec in slices {
                 for device in items(&spec["devices"]) {
                     let id = [&spec["driver"], &spec["pool"]["name"], &device["name"]].map(text);
-                    let Some(uses) = uses.get(&id) else { continue };
-                    let is_new = uses.before.is_empty();
-                    if is_new && !uses.takes_now() {
-                        continue;
-                    }
-                    for (counter, amount) in drawn(device) {
-                        *left.entry(counter).or_default() -= amount;
-                        newly.extend(is_new.then_some(counter));
-                    }
+                    let before = drawn(device).filter(|_| in_use(&id));
+                    before
+                        .for_each(|(counter, amount)| *left.entry(counter).or_default() -= amount);
+                }
+            }
+            let mut newly = vec![];
+            let of_pool = |it: &Id| {
+                slices
+                    .iter()
+                    .any(|spec| [&spec["driver"], &spec["pool"]["name"]].map(text) == it[..2])
+            };
+            for (id, _) in
+                uses.iter().filter(|(id, it)| it.takes_now() && !in_use(id) && of_pool(id))
+            {
+                let device = self.view.devices.get(id).map(|(_, device)| *device);
+                for (counter, amount) in device.into_iter().flat_map(drawn) {
+                    *left.entry(counter).or_default() -= amount;
+                    newly.push(counter);
                 }
             }
             overdrawn.extend(
