@@ -151,24 +151,28 @@ fn all(
     class: &DeviceClass,
     name: &Arc<str>,
 ) -> Result<Vec<usize>, FatalDeviceError> {
-    for pool in &pools.pools {
-        let (claim, request, pool_id) = (claim.key.clone(), name.clone(), pool.id.clone());
+    let mut all = Vec::new();
+    let mut devices = pools.devices.iter().enumerate().peekable();
+    // Pool by pool: an expression that fails for a device of one is told before a later pool that cannot be used.
+    for (index, pool) in pools.pools.iter().enumerate() {
+        let of_pool = || (claim.key.clone(), name.clone(), pool.id.clone());
         match pool.state {
             PoolState::Usable => {}
             PoolState::Incomplete => {
-                return Err(FatalDeviceError::PoolIncomplete { claim, request, pool: pool_id });
+                let (claim, request, pool) = of_pool();
+                return Err(FatalDeviceError::PoolIncomplete { claim, request, pool });
             }
             PoolState::Invalid(_) => {
-                return Err(FatalDeviceError::PoolInvalid { claim, request, pool: pool_id });
+                let (claim, request, pool) = of_pool();
+                return Err(FatalDeviceError::PoolInvalid { claim, request, pool });
             }
         }
-    }
-    let mut all = Vec::new();
-    for (position, device) in pools.devices.iter().enumerate() {
-        if is_meant(input, pools, claim, request, class, device)?
-            && amounts(request, &device.device.device_type).is_some()
-        {
-            all.push(position);
+        while let Some((position, device)) = devices.next_if(|(_, it)| it.pool == index) {
+            if is_meant(input, pools, claim, request, class, device)?
+                && amounts(request, &device.device.device_type).is_some()
+            {
+                all.push(position);
+            }
         }
     }
     Ok(all)

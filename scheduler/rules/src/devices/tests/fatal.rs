@@ -46,6 +46,24 @@ fn an_expression_is_evaluated_for_a_device_out_of_reach_beside_one_within() {
 }
 
 #[test]
+fn all_is_refused_for_what_comes_first_an_expression_or_a_pool() {
+    let incomplete = |pool| ResourceSlice { slice_count: 2, ..slice(pool, pool, [device("y")]) };
+    let all = || {
+        let selectors = vec![DeviceSelector::Cel("error".into())];
+        let request = SubRequest { selectors, count: DeviceCount::All, ..sub_request("r", 0) };
+        claim("c", [exactly(request)])
+    };
+    let usable = || slice("s", "p", [device("x")]);
+    let text = fatal(&Given::new([usable(), incomplete("a")]), all());
+    assert_eq!(
+        text,
+        "claim default/c, request r: asks for all devices, but resource pool d/a is currently being updated"
+    );
+    let text = fatal(&Given::new([usable(), incomplete("z")]), all());
+    assert_eq!(text, "claim default/c: selector #0: CEL runtime error: no such key: x");
+}
+
+#[test]
 fn what_is_not_known_is_refused() {
     let unknown = DeviceRequest { name: "r".into(), alternatives: RequestAlternatives::Unknown };
     let text = "claim default/c, request r: missing device class name (unsupported request type?)";
