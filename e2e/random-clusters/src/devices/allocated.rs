@@ -23,7 +23,7 @@ pub(super) fn claims(random: &mut Random, habits: &Habits, slices: &[Value]) -> 
                 continue;
             }
             // Rarely, more is given out than there was.
-            if left.draw(&slice["spec"], device) || random.chance(15) {
+            if left.draw(&slice["spec"], device) || random.chance(35) {
                 results.extend(uses(random, habits, &slice["spec"], device));
             }
         }

@@ -100,7 +100,7 @@ impl<'a> Pool<'a> {
     fn new(random: &mut Random, habits: &Habits, driver: &'a str, name: String) -> Self {
         let mut counters = vec![];
         if habits.counters {
-            let sets = random.pick(&[1, 1, 2]);
+            let sets = random.pick(&[1, 2, 2]);
             for set in 0..sets {
                 let names = ["memory", "engines"].into_iter().take(random.between(1, 2));
                 let totals = names.map(|it| (it.to_owned(), random.between(4, 10)));

@@ -145,29 +145,27 @@ impl<'a> Judge<'a> {
         let only = json!({"nodeSelectorTerms": [{"matchFields": [
             {"key": "metadata.name", "operator": "In", "values": [name(self.node)]},
         ]}]});
-        let term = &selector["nodeSelectorTerms"][0];
-        let requirements = |place: &'_ Value| {
-            let terms = items(&place["nodeSelector"]["nodeSelectorTerms"]);
-            terms
-                .iter()
-                .flat_map(|it| ["matchExpressions", "matchFields"].map(|f| (f, it[f].clone())))
-                .collect::<Vec<_>>()
-        };
-        let has = |(field, wanted): &(&str, Value)| {
-            items(wanted).iter().all(|it| items(&term[*field]).contains(it))
-        };
-        let is_right = match (is_local, selector) {
-            (true, selector) => *selector == only,
-            (false, Value::Null) => places.iter().all(|(place, _)| place["nodeSelector"].is_null()),
-            (false, selector) => {
-                let is_one = items(&selector["nodeSelectorTerms"]).len() == 1;
-                is_one
-                    && selects(selector, self.node)
-                    && places.iter().all(|(place, _)| requirements(place).iter().all(has))
-            }
+        let terms = |selector: &Value| items(&selector["nodeSelectorTerms"]).to_vec();
+        let of_devices = places.iter().flat_map(|(place, _)| terms(&place["nodeSelector"]));
+        let wanted: BTreeSet<String> = of_devices.flat_map(|it| requirements(&it)).collect();
+        let terms = terms(selector);
+        let has: BTreeSet<String> = terms.iter().flat_map(requirements).collect();
+        let is_true = || terms.len() == 1 && selects(selector, self.node);
+        let is_right = if is_local {
+            *selector == only
+        } else {
+            has == wanted
+                && (selector.is_null() == wanted.is_empty())
+                && (selector.is_null() || is_true())
         };
         self.require(is_right, Rule::Nodes, || selector.to_string());
     }
+}
+
+/// Of a term, each in its words.
+fn requirements(term: &Value) -> Vec<String> {
+    let of = |field: &'static str| items(&term[field]).iter().map(move |it| format!("{field}{it}"));
+    of("matchExpressions").chain(of("matchFields")).collect()
 }
 
 fn is_selected(case: &Value, ask: &Value, driver: &str, device: &Value) -> bool {
