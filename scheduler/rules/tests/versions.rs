@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 const DIFFERENTIAL: &str = include_str!("../differential/go.mod");
+const DEVICE_ALLOCATOR: &str = include_str!("../device-allocator/go.mod");
 const CONTROL_PLANE: &str = include_str!("../../../e2e/control-plane/go.mod");
 
 /// What a go.mod says about each module: its version, and what it is replaced by.
@@ -19,5 +20,16 @@ fn both_go_modules_pin_the_same_versions() {
     assert!(ours.contains_key("k8s.io/kubernetes"), "the file was understood: {ours:?}");
     for (module, version) in ours {
         assert_eq!(theirs.get(module), Some(&version), "{module}");
+    }
+}
+
+/// Its go.mod names fewer modules, and those of Kubernetes without a replacement.
+#[test]
+fn the_allocator_of_devices_is_of_the_same_release() {
+    let (ours, theirs) = (pinned(DEVICE_ALLOCATOR), pinned(CONTROL_PLANE));
+    assert!(ours.contains_key("k8s.io/dynamic-resource-allocation"), "it was understood: {ours:?}");
+    for (module, version) in ours {
+        let theirs = theirs.get(module).unwrap_or_else(|| panic!("{module} is not pinned there"));
+        assert_eq!(theirs.split(' ').next_back(), Some(version), "{module}");
     }
 }

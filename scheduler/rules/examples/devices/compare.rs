@@ -48,8 +48,13 @@ impl fmt::Display for Difference {
     }
 }
 
-pub fn judge(case: &Value, told: &BTreeMap<String, Told>) -> Result<Vec<Verdict>, String> {
-    let cluster = Cluster::of(case);
+/// What is left out is left out of what we read, not of what the checker reads.
+pub fn judge(
+    case: &Value,
+    told: &BTreeMap<String, Told>,
+    without: Option<&str>,
+) -> Result<Vec<Verdict>, String> {
+    let cluster = Cluster::of(&without.map_or(case.clone(), |it| without_member(case, it)));
     let input = AllocatorInput {
         pools: &cluster.pools,
         classes: &cluster.classes,
@@ -66,6 +71,19 @@ pub fn judge(case: &Value, told: &BTreeMap<String, Told>) -> Result<Vec<Verdict>
         verdicts.push(verdict(case, written, name, ours, &Outcome::real(told)));
     }
     Ok(verdicts)
+}
+
+fn without_member(value: &Value, name: &str) -> Value {
+    match value {
+        Value::Object(members) => {
+            let left = members.iter().filter(|(member, _)| *member != name);
+            Value::Object(
+                left.map(|(it, value)| (it.clone(), without_member(value, name))).collect(),
+            )
+        }
+        Value::Array(all) => all.iter().map(|it| without_member(it, name)).collect(),
+        other => other.clone(),
+    }
 }
 
 fn verdict(case: &Value, node: &Value, name: String, ours: Outcome, real: &Outcome) -> Verdict {

@@ -9,7 +9,7 @@ use random_clusters::devices::checker::{Rule, complaints};
 use random_clusters::devices::milli;
 use serde_json::Value;
 
-use crate::outcome::Outcome;
+use crate::outcome::{NODE_SELECTOR, Outcome};
 use crate::translate::items;
 
 /// What a difference is looked for in.
@@ -54,6 +54,23 @@ impl Scene<'_> {
         constraints.any(|it| it[sort].is_string())
     }
 
+    fn has_outdated_strange_selector(&self) -> bool {
+        let specs = || items(&self.case["slices"]).iter().map(|it| &it["spec"]);
+        let generation = |spec: &Value| spec["pool"]["generation"].as_i64();
+        let is_outdated = |spec: &Value| {
+            let same = |it: &&Value| {
+                it["driver"] == spec["driver"] && it["pool"]["name"] == spec["pool"]["name"]
+            };
+            specs().filter(same).any(|it| generation(it) > generation(spec))
+        };
+        specs().any(|spec| spec.to_string().contains("Strange") && is_outdated(spec))
+    }
+
+    fn asks_for_admin_access(&self) -> bool {
+        let mut requests = self.claims().flat_map(|it| items(&it["requests"]));
+        requests.any(|it| it["exactly"]["adminAccess"] == true)
+    }
+
     fn has_all_beside_shares(&self) -> bool {
         let requests = self.claims().flat_map(|it| items(&it["requests"]));
         let mut asks =
@@ -81,13 +98,18 @@ impl Scene<'_> {
         devices.filter(move |(_, it)| it["name"] == name)
     }
 
-    fn has_disagreeing_counts(&self) -> bool {
+    fn uses_pool_of(&self, spec: &Value) -> bool {
+        let mut results = self.results();
+        results.any(|it| it["driver"] == spec["driver"] && it["pool"] == spec["pool"]["name"])
+    }
+
+    fn has_disagreeing_counts(&self, is_meant: impl Fn(&Value) -> bool) -> bool {
         let mut counts = BTreeMap::new();
         items(&self.case["slices"]).iter().map(|it| &it["spec"]).any(|spec| {
             let pool = &spec["pool"];
             let of = [&spec["driver"], &pool["name"], &pool["generation"]].map(Value::to_string);
             let count = &pool["resourceSliceCount"];
-            *counts.entry(of).or_insert(count) != count
+            *counts.entry(of).or_insert(count) != count && is_meant(spec)
         })
     }
 
@@ -96,13 +118,13 @@ impl Scene<'_> {
             device["consumesCounters"].is_array()
                 || device["allowMultipleAllocations"] == true && device["capacity"].is_object()
         };
-        result["adminAccess"] == true && self.published(result).any(is_counted)
+        let has_shares = |it: &Value| is_same_device(it, result) && it["shareID"].is_string();
+        result["adminAccess"] == true
+            && (self.published(result).any(is_counted) || self.allocated().any(has_shares))
     }
 
     fn is_beside_admin(&self, result: &Value) -> bool {
-        let same = |other: &&Value| {
-            ["driver", "pool", "device"].iter().all(|it| other[*it] == result[*it])
-        };
+        let same = |other: &&Value| is_same_device(other, result);
         result["adminAccess"] != true
             && self.results().filter(same).any(|other| other["adminAccess"] == true)
     }
@@ -113,9 +135,7 @@ impl Scene<'_> {
                 && device["allowMultipleAllocations"] == true
                 && device["capacity"].is_null()
         };
-        let same = |other: &&Value| {
-            ["driver", "pool", "device"].iter().all(|it| other[*it] == result[*it])
-        };
+        let same = |other: &&Value| is_same_device(other, result);
         let uses = self.results().chain(self.allocated()).filter(same).count();
         uses > 1 && self.published(result).any(is_such)
     }
@@ -167,6 +187,14 @@ impl Scene<'_> {
     }
 }
 
+fn is_fatal(outcome: &Outcome, text: &str) -> bool {
+    matches!(outcome, Outcome::Fatal(why) if why.contains(text))
+}
+
+fn is_same_device(a: &Value, b: &Value) -> bool {
+    ["driver", "pool", "device"].iter().all(|field| a[*field] == b[*field])
+}
+
 pub struct Named {
     pub name: &'static str,
     pub why: &'static str,
@@ -175,7 +203,7 @@ pub struct Named {
     covers: fn(&Scene) -> bool,
 }
 
-pub const NAMED: [Named; 8] = [
+pub const NAMED: [Named; 9] = [
     Named {
         name: "distinctAttribute is kept between requests only",
         why: "within one request, kube-scheduler forgets all values but the last",
@@ -190,7 +218,8 @@ pub const NAMED: [Named; 8] = [
         why: "the API says that each of all must be free",
         source: "allocator_incubating.go, validateDeviceRequest: continue after CmpRequestOverCapacity",
         covers: |scene| {
-            scene.real_breaks(Rule::All) || scene.fits_neither() && scene.has_all_beside_shares()
+            let may_show = scene.fits_neither() || is_fatal(scene.real, "claim constraint");
+            scene.real_breaks(Rule::All) || may_show && scene.has_all_beside_shares()
         },
     },
     Named {
@@ -203,13 +232,21 @@ pub const NAMED: [Named; 8] = [
         name: "slices disagree on their number",
         why: "what kube-scheduler makes of it depends on the order in which it lists slices",
         source: "pools_incubating.go, GatherPools: slicesForPool[0].Spec.Pool.ResourceSliceCount",
-        covers: |scene| scene.has_disagreeing_counts(),
+        covers: |scene| {
+            let is_any = scene.real_breaks(Rule::Reach) || scene.fits_neither();
+            let is_unusable =
+                [scene.ours, scene.real].iter().any(|it| is_fatal(it, "resource pool"));
+            scene.has_disagreeing_counts(|spec| is_any || is_unusable || scene.uses_pool_of(spec))
+        },
     },
     Named {
         name: "admin access is kept from counters and capacity in use",
         why: "it takes nothing",
         source: "allocator_incubating.go, allocateDevice: checkAvailableCounters and CmpRequestOverCapacity",
-        covers: |scene| scene.is_accepted && scene.gives(Scene::is_admin_of_counted),
+        covers: |scene| {
+            scene.is_accepted && scene.gives(Scene::is_admin_of_counted)
+                || scene.fits_neither() && scene.asks_for_admin_access()
+        },
     },
     Named {
         name: "admin access of one claim keeps a device from another",
@@ -228,6 +265,14 @@ pub const NAMED: [Named; 8] = [
         why: "the device draws once, however many have it",
         source: "allocator_incubating.go, deviceCapacityInUse: known by its capacity alone",
         covers: |scene| scene.is_accepted && scene.gives(Scene::is_charged_twice),
+    },
+    Named {
+        name: "a node selector of an outdated slice cannot be parsed",
+        why: "what is no longer valid stops nobody; no API server stores such a selector",
+        source: "pools_incubating.go, GatherPools: parses before it compares generations",
+        covers: |scene| {
+            is_fatal(scene.real, NODE_SELECTOR) && scene.has_outdated_strange_selector()
+        },
     },
 ];
 

@@ -83,12 +83,14 @@ impl fmt::Display for Outcome {
     }
 }
 
+pub const NODE_SELECTOR: &str = "failed to parse node selector";
+
 /// The text of an error without the words of libraries: Go says where in an expression it failed.
 fn class(error: &str) -> String {
     let until = |text: &str| error.find(text).map(|at| error[..at + text.len()].to_owned());
     until("CEL runtime error: ")
         .or_else(|| until("CEL compile error: "))
-        .or_else(|| until("gather pool information: failed to perform node selection for "))
+        .or_else(|| error.contains("failed to parse node selector").then(|| NODE_SELECTOR.into()))
         .unwrap_or_else(|| error.to_owned())
 }
 

@@ -157,7 +157,7 @@ fn sort_of(error: &str) -> String {
         "unsupported count mode",
         "CEL expression empty",
         "empty constraint",
-        "failed to perform node selection",
+        "failed to parse node selector",
         "unsupported ResourceSlice.NodeSelector",
     ];
     texts.into_iter().find(|text| error.contains(text)).unwrap_or(error).to_owned()
