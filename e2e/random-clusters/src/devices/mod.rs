@@ -122,3 +122,48 @@ fn items(list: &Value) -> &[Value] {
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_makes_the_same_case() {
+        assert_eq!(device_case(7), device_case(7));
+        assert_ne!(device_case(7), device_case(8));
+    }
+
+    #[test]
+    fn everything_is_tried_that_an_allocator_reads() {
+        let cases: String = (0..600).map(|seed| device_case(seed).to_string()).collect();
+        for text in [
+            r#""nodeName":"n0""#,
+            r#""nodeSelector":{"#,
+            r#""allNodes":true"#,
+            r#""perDeviceNodeSelection":true"#,
+            r#""generation":2"#,
+            r#""sharedCounters":["#,
+            r#""consumesCounters":["#,
+            r#""allowMultipleAllocations":true"#,
+            r#""validValues":["#,
+            r#""step":""#,
+            r#""taints":["#,
+            r#""tolerations":["#,
+            r#""bindingConditions":["#,
+            r#""bindsToNode":true"#,
+            r#""allocationMode":"All""#,
+            r#""firstAvailable":["#,
+            r#""matchAttribute":""#,
+            r#""distinctAttribute":""#,
+            r#""requests":["r0/s1""#,
+            r#""adminAccess":true"#,
+            r#""capacity":{"requests":{"#,
+            r#""consumedCapacity":{"#,
+            r#""shareID":""#,
+            r#""config":[{"opaque""#,
+            r#""cel":{"#,
+        ] {
+            assert!(cases.contains(text), "{text} is never tried");
+        }
+    }
+}

@@ -104,7 +104,9 @@ impl Tally {
                 self.different += 1;
                 if self.different <= SHOWN_MAX {
                     println!("{again} differs");
-                    differences.iter().for_each(|it| println!("{it}"));
+                    for difference in differences {
+                        println!("{difference}");
+                    }
                 }
             }
         }

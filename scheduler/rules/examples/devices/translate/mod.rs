@@ -68,7 +68,7 @@ impl Verdicts {
                 Some(Verdict::DoesNotMatch) => SelectorVerdict::DoesNotMatch,
                 Some(Verdict::RuntimeError) => SelectorVerdict::Fails("CEL runtime error: ".into()),
                 Some(Verdict::CompileError) => SelectorVerdict::Fails("CEL compile error: ".into()),
-                None => panic!("no case has the expression {expression}"),
+                None => unreachable!("no case has the expression {expression}"),
             };
             let before = of_type.insert((*expression).into(), said.clone());
             assert!(before.is_none_or(|it| it == said), "two devices of one type");
