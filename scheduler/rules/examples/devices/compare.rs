@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use random_clusters::devices::checker::complaints;
-use rules::{AllocatorInput, allocate};
+use rules::{AllocationFailure, AllocatorInput, STEPS_MAX, allocate};
 use serde_json::Value;
 
 use crate::named::{self, Scene};
@@ -20,6 +20,8 @@ pub struct Verdict {
     pub node: String,
     pub ours: Outcome,
     pub judged: Judged,
+    /// The scheduler would have given up before.
+    pub is_long: bool,
     /// What the independent checker says of our allocation.
     pub refused: Vec<String>,
     /// kube-scheduler repeats configurations.
@@ -60,15 +62,21 @@ pub fn judge(
         classes: &cluster.classes,
         selectors: &cluster.verdicts,
         taken: &cluster.taken,
-        step_limit: STEP_LIMIT,
+        step_limit: STEPS_MAX,
     };
+    let patient = AllocatorInput { step_limit: STEP_LIMIT, ..input };
     let claims: Vec<_> = cluster.claims.iter().collect();
     let mut verdicts = vec![];
     for (node, written) in cluster.nodes.iter().zip(items(&case["nodes"])) {
         let name = node.name.as_str().to_owned();
         let told = told.get(&name).ok_or_else(|| format!("no answer for the Node {name}"))?;
-        let ours = Outcome::ours(&allocate(&input, node, &claims));
-        verdicts.push(verdict(case, written, name, ours, &Outcome::real(told)));
+        let mut ours = allocate(&input, node, &claims);
+        let is_long = matches!(ours, Err(AllocationFailure::StepLimit { .. }));
+        if is_long {
+            ours = allocate(&patient, node, &claims);
+        }
+        let verdict = verdict(case, written, name, Outcome::ours(&ours), &Outcome::real(told));
+        verdicts.push(Verdict { is_long, ..verdict });
     }
     Ok(verdicts)
 }
@@ -103,6 +111,7 @@ fn verdict(case: &Value, node: &Value, name: String, ours: Outcome, real: &Outco
     Verdict {
         node: name,
         judged,
+        is_long: false,
         refused: refused.iter().map(ToString::to_string).collect(),
         repeats_configs: real.allocations().iter().any(repeats_configs),
         ours,

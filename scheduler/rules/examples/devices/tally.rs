@@ -29,6 +29,7 @@ pub struct Tally {
     /// What allocations that are the same have.
     seen: BTreeMap<&'static str, u64>,
     not_compared: u64,
+    long: u64,
     repeated_configs: u64,
     /// Nodes with a difference that has no name.
     different: usize,
@@ -48,6 +49,7 @@ impl Tally {
             named: BTreeMap::new(),
             seen: BTreeMap::new(),
             not_compared: 0,
+            long: 0,
             repeated_configs: 0,
             different: 0,
             refused: 0,
@@ -75,6 +77,7 @@ impl Tally {
         if let Outcome::Fatal(why) = &verdict.ours {
             *self.fatal.entry(sort_of(why)).or_default() += 1;
         }
+        self.long += u64::from(verdict.is_long);
         self.repeated_configs += u64::from(verdict.repeats_configs);
         let again = format!("seed {seed}, Node {} (again: --seed {seed} --cases 1)", verdict.node);
         if !verdict.refused.is_empty() {
@@ -133,6 +136,7 @@ impl Tally {
             "{}  configurations repeated, which are compared as a set",
             share(self.repeated_configs)
         );
+        println!("{}  search longer than the scheduler makes it", share(self.long));
         println!("{}  search given up, not compared", share(self.not_compared));
         println!(
             "{} cases with {} Nodes, {:.0} cases a second; {} differ, {} allocations refused by the checker",
