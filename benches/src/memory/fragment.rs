@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::devices::PodClaimFragment;
 use super::volumes::fragment::PodVolumeFragment;
 
 #[derive(Debug, Deserialize)]
@@ -65,6 +66,7 @@ pub struct Spec {
     pub topology_spread_constraints: Vec<Spread>,
     pub scheduling_gates: Vec<Gate>,
     pub volumes: Vec<PodVolumeFragment>,
+    pub resource_claims: Vec<PodClaimFragment>,
     pub containers: Vec<Container>,
 }
 

@@ -1,5 +1,6 @@
 //! The engine with a workload, and nothing else: events in, decisions out.
 
+mod devices;
 mod fragment;
 mod translate;
 mod volumes;
@@ -19,6 +20,7 @@ use model::{
 };
 
 use crate::workload::{NAMESPACE, Workload};
+use devices::Devices;
 use volumes::StorageObjects;
 
 /// As the driver asks (`driver/run.rs`).
@@ -73,6 +75,7 @@ impl Arena {
         let objects = workload.all_objects();
         let corridors = objects.iter().filter(|object| object["kind"] == "Corridor");
         let to_come = workload.all_measured(SCHEDULER_NAME);
+        let measured = to_come.clone();
         let mut arena = Self {
             engine: Engine::new(EngineConfig::default()),
             now: Instant::START,
@@ -84,10 +87,15 @@ impl Arena {
             corridors: corridors.filter_map(translate::corridor).collect(),
             volumes: StorageObjects::default(),
         };
+        let mut devices = Devices::default();
         let namespace = Event::seen(ClusterObject::Namespace(NAMESPACE.into(), Labels::new()));
         arena.tell(namespace);
         for object in objects {
-            if let Some(object) = volumes::object(object) {
+            if let Some(events) = devices.events(&object)? {
+                for event in events {
+                    arena.tell(event);
+                }
+            } else if let Some(object) = volumes::object(object) {
                 let object = object?;
                 arena.volumes.note(&object);
                 arena.tell(Event::seen(object));
@@ -97,6 +105,9 @@ impl Arena {
             let node = translate::node(node)?;
             arena.volumes.note_node(&node.node.name, &node.node.labels);
             arena.tell(Event::seen(node));
+        }
+        for pod in &measured {
+            arena.show_claims(devices.make_claims(pod)?);
         }
         let waiting = workload.all_waiting(SCHEDULER_NAME);
         for object in workload.all_existing().into_iter().chain(waiting) {
@@ -268,6 +279,15 @@ impl Arena {
         }
         for corridor in self.corridors.clone() {
             self.tell(Event::seen(corridor));
+        }
+    }
+
+    fn show_claims(&mut self, claims: Vec<Event>) {
+        for event in claims {
+            if let Event::Seen(Watched::ClusterObject(object)) = &event {
+                self.volumes.note(object);
+            }
+            self.tell(event);
         }
     }
 

@@ -14,6 +14,7 @@ use model::{
 };
 use serde_json::Value;
 
+use super::devices::pod_claims;
 use super::fragment::{
     NodeFragment, NodeTerm, NodeTerms, PodFragment, PodTerm, PodTerms, RequirementFragment,
     Selector, Spec, Spread,
@@ -53,7 +54,7 @@ pub fn pod(object: Value, number: u64) -> Result<Pod> {
             failure_policy: None,
             hold: None,
             volumes: pod_volumes(&spec.volumes),
-            resource_claims: Arc::default(),
+            resource_claims: pod_claims(&key.name, &spec.resource_claims).into(),
             scheduling: Arc::new(scheduling_spec(&key.namespace, &metadata.labels, &spec)?),
         }),
         key,

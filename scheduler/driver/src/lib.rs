@@ -11,6 +11,7 @@ mod backends;
 mod calls;
 mod clock;
 mod configuration;
+mod devices;
 mod duty;
 mod election;
 mod error;
@@ -47,6 +48,7 @@ pub use configuration::{
     ConfigurationError, Described, KubeSchedulerConfiguration, ProfileError,
     SchedulerConfiguration, described,
 };
+pub use devices::DeviceObjects;
 pub use election::{Election, ElectionSettings, Fence, Leaving, SettingsError, Tenure, Term};
 pub use error::DriverError;
 pub use health::{Health, KindState};
