@@ -14,6 +14,7 @@ pub(crate) fn equal(one: &Value, other: &Value, budget: &mut Budget) -> Result<b
     Ok(match (one, other) {
         (Value::Null, Value::Null) => true,
         (Value::Null, _) | (_, Value::Null) => false,
+        (Value::Failed(why), _) => return Err((**why).clone()),
         (Value::Bool(a), Value::Bool(b)) => a == b,
         (Value::String(a), Value::String(b)) => a == b,
         (Value::Bytes(a), Value::Bytes(b)) => a == b,

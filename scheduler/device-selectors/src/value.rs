@@ -47,6 +47,8 @@ pub(crate) enum Value {
     Type(&'static str),
     Quantity(Arc<Quantity>),
     Semver(Arc<Semver>),
+    /// An element or entry whose value was lost in an optional: it fails who reads it.
+    Failed(Arc<Failure>),
 }
 
 impl Value {
@@ -59,7 +61,20 @@ impl Value {
     }
 
     pub fn some(value: Self) -> Self {
-        Self::Optional(Some(Arc::new(Ok(value))))
+        Self::Optional(Some(Arc::new(value.read())))
+    }
+
+    /// Of what is read from a list or a map.
+    pub fn read(self) -> Outcome {
+        match self {
+            Self::Failed(why) => Err((*why).clone()),
+            other => Ok(other),
+        }
+    }
+
+    /// What is in an optional, to be carried on.
+    pub fn carried(inside: &Outcome) -> Self {
+        inside.clone().unwrap_or_else(|why| Self::Failed(Arc::new(why)))
     }
 
     pub fn type_name(&self) -> &'static str {
@@ -77,6 +92,7 @@ impl Value {
             Self::Type(_) => "type",
             Self::Quantity(_) => "kubernetes.Quantity",
             Self::Semver(_) => "kubernetes.Semver",
+            Self::Failed(_) => "error",
         }
     }
 }

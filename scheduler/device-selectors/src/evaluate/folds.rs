@@ -37,9 +37,9 @@ impl<'a> Evaluation<'a> {
 
     /// Whether the loop goes on.
     fn turn(&mut self, fold: &'a Fold, first: Value, second: &Value) -> Result<bool, Failure> {
-        self.write(fold.first, Slot::Ready(Ok(first)));
+        self.write(fold.first, Slot::Ready(first.read()));
         if let Some(register) = fold.second {
-            self.write(register, Slot::Ready(Ok(second.clone())));
+            self.write(register, Slot::Ready(second.clone().read()));
         }
         match self.eval(&fold.condition) {
             Err(why) if why.fatal => return Err(why),

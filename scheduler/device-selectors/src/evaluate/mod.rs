@@ -100,7 +100,17 @@ impl<'a> Evaluation<'a> {
 
     fn both(&mut self, sides: &'a [Node; 2]) -> Result<(Value, Value), Failure> {
         let [one, other] = sides;
-        Ok((self.eval(one)?, self.eval(other)?))
+        let one = self.eval(one);
+        if let Err(why) = &one
+            && why.fatal
+        {
+            return Err(why.clone());
+        }
+        // Also if the first side failed: what ends the evaluation ends it from the second side, too.
+        match (one, self.eval(other)) {
+            (_, Err(why)) if why.fatal => Err(why),
+            (one, other) => Ok((one?, other?)),
+        }
     }
 
     fn write(&mut self, register: Register, slot: Slot<'a>) {
@@ -215,7 +225,7 @@ impl<'a> Evaluation<'a> {
             match self.eval(&element.value)? {
                 value if !element.optional => list.push(value),
                 Value::Optional(None) => {}
-                Value::Optional(Some(inside)) => list.push((*inside).clone()?),
+                Value::Optional(Some(inside)) => list.push(Value::carried(&inside)),
                 other => return Err(not_optional(&other)),
             }
         }
@@ -231,7 +241,7 @@ impl<'a> Evaluation<'a> {
             match value {
                 value if !entry.optional => map.insert(key, value),
                 Value::Optional(None) => map.remove(&key),
-                Value::Optional(Some(inside)) => map.insert(key, (*inside).clone()?),
+                Value::Optional(Some(inside)) => map.insert(key, Value::carried(&inside)),
                 other => return Err(not_optional(&other)),
             };
         }

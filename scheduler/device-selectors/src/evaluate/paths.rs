@@ -25,6 +25,7 @@ impl<'a> Evaluation<'a> {
             optional = true;
         }
         for (at, step) in path.steps.iter().enumerate() {
+            value = value.read()?;
             optional |= step.optional;
             let tested = path.tests && at + 1 == path.steps.len();
             value = match self.step(&value, step, optional || tested)? {
@@ -36,7 +37,7 @@ impl<'a> Evaluation<'a> {
         Ok(match (optional, path.tests) {
             (true, _) => Value::some(value),
             (false, true) => Value::Bool(true),
-            (false, false) => value,
+            (false, false) => value.read()?,
         })
     }
 
@@ -56,7 +57,7 @@ impl<'a> Evaluation<'a> {
             return Err(Failure::new(format!("invalid qualifier type: {}", key.type_name())));
         }
         let found = match value {
-            Value::Map(map) => map.get(&key),
+            Value::Map(map) => map.get(&key).map(Value::read).transpose()?,
             Value::List(list) => list.get(index(&key)?).cloned(),
             _ => None,
         };

@@ -36,7 +36,11 @@ fn is_zero(value: &Value) -> bool {
         Value::Bytes(it) => it.is_empty(),
         Value::List(it) => it.is_empty(),
         Value::Map(it) => it.entries.is_empty(),
-        Value::Optional(_) | Value::Type(_) | Value::Quantity(_) | Value::Semver(_) => false,
+        Value::Optional(_)
+        | Value::Type(_)
+        | Value::Quantity(_)
+        | Value::Semver(_)
+        | Value::Failed(_) => false,
     }
 }
 
@@ -45,7 +49,7 @@ fn unwrap(list: &[Value]) -> Called {
     for element in list {
         match element {
             Value::Optional(None) => {}
-            Value::Optional(Some(inside)) => values.push((**inside).clone()?),
+            Value::Optional(Some(inside)) => values.push(Value::carried(inside)),
             other => {
                 let text = format!("value of type {} is not optional", other.type_name());
                 return Err(Failure::new(text));

@@ -194,6 +194,8 @@ fn peculiar_rules_are_kept() {
     let lost = "(true ? optional.of(quantity('1')) : optional.none())";
     assert_eq!(verdict(&format!("{lost}.hasValue()")), SelectorVerdict::Matches);
     assert!(failure(&format!("{lost}.value() == quantity('1')")).contains("conversion"));
+    assert_eq!(verdict(&format!("[{lost}].unwrapOpt().size() == 1")), SelectorVerdict::Matches);
+    assert!(failure(&format!("[?{lost}][0].isInteger()")).contains("conversion"));
 }
 
 #[test]
