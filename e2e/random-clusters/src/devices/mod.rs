@@ -51,9 +51,11 @@ impl Habits {
     fn new(random: &mut Random) -> Self {
         let crowd = random.chance(1);
         let mut has = |percent| random.chance(percent);
+        let counters = has(30) && !crowd;
         Self {
-            network: has(40),
-            counters: has(30) && !crowd,
+            // A pool of several Nodes is where counters are hard.
+            network: has(if counters { 80 } else { 35 }),
+            counters,
             shares: has(35),
             taints: has(20),
             conditions: has(20),
