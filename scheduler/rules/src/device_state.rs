@@ -125,6 +125,9 @@ pub type TypeVerdicts = Vec<(Arc<DeviceType>, SelectorVerdict)>;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct ByType {
     verdicts: HashMap<Arc<DeviceType>, SelectorVerdict, FixedState>,
+    /// The same by where the types are in memory: those of devices are most often these, and they are compared in full only
+    /// if not. The type is kept with it, so that nothing else comes to lie there.
+    by_address: HashMap<usize, (Arc<DeviceType>, SelectorVerdict), FixedState>,
     /// For how many types it fails.
     failing: usize,
 }
@@ -133,10 +136,16 @@ impl ByType {
     fn set(&mut self, device_type: &Arc<DeviceType>, verdict: Option<SelectorVerdict>) {
         let fails = |it: &SelectorVerdict| matches!(it, SelectorVerdict::Fails(_));
         self.failing += usize::from(verdict.as_ref().is_some_and(fails));
-        let before = match verdict {
-            Some(verdict) => self.verdicts.insert(device_type.clone(), verdict),
-            None => self.verdicts.remove(device_type),
-        };
+        if let Some((known, _)) = self.verdicts.get_key_value(device_type) {
+            self.by_address.remove(&Arc::as_ptr(known).addr());
+        }
+        // The key of an entry that is replaced would stay.
+        let before = self.verdicts.remove(device_type);
+        if let Some(verdict) = verdict {
+            let by_address = (device_type.clone(), verdict.clone());
+            self.by_address.insert(Arc::as_ptr(device_type).addr(), by_address);
+            self.verdicts.insert(device_type.clone(), verdict);
+        }
         self.failing -= usize::from(before.as_ref().is_some_and(fails));
     }
 }
@@ -187,7 +196,11 @@ const NOT_EVALUATED: &str = "CEL runtime error: the expression was not evaluated
 
 impl Selectors for SelectorVerdicts {
     fn verdict(&self, expression: &Arc<str>, device: &Arc<DeviceType>) -> SelectorVerdict {
-        let known = self.by_expression.get(expression).and_then(|it| it.verdicts.get(device));
+        let of_expression = self.by_expression.get(expression);
+        let known = of_expression.and_then(|of| {
+            let by_address = of.by_address.get(&Arc::as_ptr(device).addr());
+            by_address.map(|(_, verdict)| verdict).or_else(|| of.verdicts.get(device))
+        });
         known.cloned().unwrap_or_else(|| SelectorVerdict::Fails(NOT_EVALUATED.into()))
     }
 }

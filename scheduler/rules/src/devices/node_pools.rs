@@ -134,6 +134,11 @@ impl<'a> NodePool<'a> {
         }
     }
 
+    /// Whether these, which are all slices of the pool, do not contradict each other.
+    pub fn is_sound(id: &PoolId, slices: Vec<&ResourceSlice>) -> bool {
+        NodePool::checked(id, slices, None).state == PoolState::Usable
+    }
+
     fn has_conditions(&self) -> bool {
         let mut devices = self.slices.iter().flat_map(|slice| &slice.devices);
         devices.any(|device| !device.binding_conditions.is_empty())

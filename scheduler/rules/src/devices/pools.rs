@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use model::{DeviceId, DevicePlace, NodeName, ResourceSlice};
 
+use super::node_pools::NodePool;
+
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PoolId {
     pub driver: Arc<str>,
@@ -26,8 +28,8 @@ pub struct DevicePools {
     pools: BTreeMap<PoolId, Generations>,
     /// Pools with slices of one Node, and how many.
     of_nodes: BTreeMap<NodeName, BTreeMap<PoolId, usize>>,
-    /// Pools with other slices, and how many.
-    elsewhere: BTreeMap<PoolId, usize>,
+    /// Pools that several Nodes may reach, and those with which something is wrong.
+    elsewhere: BTreeSet<PoolId>,
     /// Slices that name places in a way that ends attempts.
     odd_places: BTreeSet<Arc<str>>,
 }
@@ -69,17 +71,27 @@ impl DevicePools {
     pub fn set(&mut self, slice: Arc<ResourceSlice>) {
         self.remove(&slice.name);
         let pool = PoolId::of(&slice);
-        let by_pool = match Reach::of(&slice) {
-            Reach::Node(node) => self.of_nodes.entry(node.clone()).or_default(),
-            Reach::Elsewhere => &mut self.elsewhere,
-        };
-        *by_pool.entry(pool.clone()).or_default() += 1;
+        if let Reach::Node(node) = Reach::of(&slice) {
+            let by_pool = self.of_nodes.entry(node.clone()).or_default();
+            *by_pool.entry(pool.clone()).or_default() += 1;
+        }
         if has_odd_place(&slice) {
             self.odd_places.insert(slice.name.clone());
         }
-        let generations = self.pools.entry(pool).or_default();
+        let generations = self.pools.entry(pool.clone()).or_default();
         generations.entry(slice.generation).or_default().add(&slice);
         self.slices.insert(slice.name.clone(), slice);
+        self.place_pool(pool);
+    }
+
+    /// A slice of the pool has come or gone.
+    fn place_pool(&mut self, pool: PoolId) {
+        let generations = self.pools.get(&pool);
+        if generations.is_some_and(|it| has_elsewhere(it) && !is_of_one_node(&pool, it)) {
+            self.elsewhere.insert(pool);
+        } else {
+            self.elsewhere.remove(&pool);
+        }
     }
 
     /// The slice is gone. `None`: it was not there.
@@ -87,16 +99,13 @@ impl DevicePools {
         let slice = self.slices.remove(name)?;
         let pool = PoolId::of(&slice);
         self.odd_places.remove(name);
-        match Reach::of(&slice) {
-            Reach::Node(node) => {
-                if let Some(by_pool) = self.of_nodes.get_mut(node) {
-                    take_one(by_pool, &pool);
-                    if by_pool.is_empty() {
-                        self.of_nodes.remove(node);
-                    }
-                }
+        if let Reach::Node(node) = Reach::of(&slice)
+            && let Some(by_pool) = self.of_nodes.get_mut(node)
+        {
+            take_one(by_pool, &pool);
+            if by_pool.is_empty() {
+                self.of_nodes.remove(node);
             }
-            Reach::Elsewhere => take_one(&mut self.elsewhere, &pool),
         }
         if let Some(generations) = self.pools.get_mut(&pool) {
             if let Some(generation) = generations.get_mut(&slice.generation) {
@@ -109,6 +118,7 @@ impl DevicePools {
                 self.pools.remove(&pool);
             }
         }
+        self.place_pool(pool);
         Some(slice)
     }
 
@@ -149,7 +159,7 @@ impl DevicePools {
     /// The pools that may have devices for the Node, in order.
     pub(super) fn near(&self, node: &NodeName) -> impl Iterator<Item = (&PoolId, &Generations)> {
         let of_node = self.of_nodes.get(node).into_iter().flat_map(BTreeMap::keys);
-        let near: BTreeSet<_> = of_node.chain(self.elsewhere.keys()).collect();
+        let near: BTreeSet<_> = of_node.chain(&self.elsewhere).collect();
         near.into_iter().filter_map(|id| self.pools.get_key_value(id))
     }
 }
@@ -165,6 +175,15 @@ impl Generation {
             self.drawing.insert(slice.name.clone(), slice.clone());
         }
         self.size += 1;
+    }
+
+    /// Whether all slices are there, and do not contradict each other.
+    fn is_sound(&self, pool: &PoolId) -> bool {
+        let of_nodes = self.of_nodes.values().flat_map(BTreeMap::values);
+        let slices = of_nodes.chain(self.elsewhere.values()).map(AsRef::as_ref);
+        let slices: Vec<&ResourceSlice> = slices.collect();
+        let is_whole = |slice: &&ResourceSlice| i64::try_from(self.size) == Ok(slice.slice_count);
+        slices.iter().all(is_whole) && NodePool::is_sound(pool, slices)
     }
 
     fn remove(&mut self, slice: &ResourceSlice) {
@@ -190,6 +209,26 @@ impl PoolId {
     pub fn of(slice: &ResourceSlice) -> Self {
         Self { driver: slice.driver.clone(), pool: slice.pool.clone() }
     }
+}
+
+fn has_elsewhere(generations: &Generations) -> bool {
+    generations.values().any(|generation| !generation.elsewhere.is_empty())
+}
+
+/// Whether the pool is whole, sound and of one Node with all of its slices: then its counters, which belong to all Nodes,
+/// mean nothing to others.
+fn is_of_one_node(pool: &PoolId, generations: &Generations) -> bool {
+    let Some((_, generation)) = generations.first_key_value().filter(|_| generations.len() == 1)
+    else {
+        return false;
+    };
+    let mut nodes = generation.of_nodes.keys();
+    let (Some(node), None) = (nodes.next(), nodes.next()) else { return false };
+    let is_there = |slice: &ResourceSlice| match &slice.place {
+        DevicePlace::Node(of) => of == node,
+        DevicePlace::Nodes(_) | DevicePlace::AllNodes | DevicePlace::PerDevice => false,
+    };
+    generation.elsewhere.values().all(|slice| is_there(slice)) && generation.is_sound(pool)
 }
 
 fn has_odd_place(slice: &ResourceSlice) -> bool {

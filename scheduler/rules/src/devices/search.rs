@@ -1,5 +1,7 @@
 //! The search for devices: depth first, in order, the first full solution wins.
 
+use std::sync::Arc;
+
 use model::ResourceClaim;
 
 use super::allocator::{AllocatorInput, DEVICES_PER_CLAIM_MAX};
@@ -17,6 +19,8 @@ pub(super) struct Search<'a> {
     chosen: Chosen<'a>,
     /// The alternative of each request of each claim that is being tried.
     alternatives: Vec<Vec<usize>>,
+    /// What requests take of types of devices, as it was found out; by where both are in memory.
+    amounts: Vec<((usize, usize), Option<Amounts>)>,
     /// How often a device was given to a request.
     steps: u32,
 }
@@ -59,7 +63,8 @@ impl<'a> Search<'a> {
     ) -> Result<Option<Solution<'a>>, AllocationFailure> {
         let alternatives = claims.iter().map(|claim| vec![0; claim.requests.len()]).collect();
         let chosen = Chosen::default();
-        let mut search = Self { input, pools, claims, chosen, alternatives, steps: 0 };
+        let mut search =
+            Self { input, pools, claims, chosen, alternatives, amounts: Vec::new(), steps: 0 };
         let Self { chosen: Chosen { choices }, alternatives, .. } = match search.claim(0)? {
             Branch::Solved => search,
             Branch::Failed | Branch::TooManyDevices => return Ok(None),
@@ -190,10 +195,17 @@ impl<'a> Search<'a> {
     }
 
     /// What the request takes of the device, if so much is left.
-    fn amounts(&self, ask: &Ask, position: usize) -> Option<Amounts> {
+    fn amounts(&mut self, ask: &'a Ask<'a>, position: usize) -> Option<Amounts> {
         let device = &self.pools.devices[position];
-        let amounts = amounts(ask.request, &device.device.device_type)?;
-        let taken = self.input.taken;
-        self.chosen.has_left(taken, ask, position, device, &amounts).then_some(amounts)
+        let device_type = &device.device.device_type;
+        let place = (std::ptr::from_ref(ask).addr(), Arc::as_ptr(device_type).addr());
+        let known = self.amounts.iter().position(|(of, _)| *of == place);
+        let number = known.unwrap_or_else(|| {
+            self.amounts.push((place, amounts(ask.request, device_type)));
+            self.amounts.len() - 1
+        });
+        let amounts = self.amounts[number].1.as_ref()?;
+        let has_left = self.chosen.has_left(self.input.taken, ask, position, device, amounts);
+        has_left.then(|| amounts.clone())
     }
 }

@@ -3,49 +3,49 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 use model::{AllocatedDevice, Allocation, DeviceId, Quantity};
-use serde::{Deserialize, Serialize};
 
 /// What the allocations of claims take, by claims and by devices. Results with admin access take nothing.
 ///
 /// Of each device it is known which claims have it: two may wrongly hold one device, and when one of them lets go, it
 /// is still taken.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TakenDevices {
     /// By UIDs of claims.
     claims: BTreeMap<Arc<str>, Vec<Held>>,
-    #[serde(with = "model::pairs")]
-    devices: BTreeMap<DeviceId, DeviceUse>,
+    /// For looking up; where an order matters, they are sorted.
+    devices: HashMap<DeviceId, DeviceUse, FixedState>,
     /// Devices that more than one claim holds for itself, or one for itself and others in shares.
     contested: BTreeSet<DeviceId>,
 }
 
 /// What a claim holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Held {
     id: DeviceId,
     /// `None`: the device as a whole.
     share: Option<Share>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Share {
     id: Arc<str>,
     consumed: BTreeMap<Arc<str>, Quantity>,
 }
 
 /// Who has a device.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceUse {
     /// How often the claims hold it as a whole, by UIDs.
     holders: BTreeMap<Arc<str>, u32>,
     /// Shares, by UIDs of claims and their own IDs.
-    #[serde(with = "model::pairs")]
     shares: BTreeMap<(Arc<str>, Arc<str>), u32>,
     consumed: BTreeMap<Arc<str>, Consumed>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Consumed {
     sum: Quantity,
     shares: u32,
@@ -96,8 +96,10 @@ impl TakenDevices {
     }
 
     /// Every device that is taken, in order.
-    pub fn devices(&self) -> impl Iterator<Item = (&DeviceId, &DeviceUse)> {
-        self.devices.iter()
+    pub fn devices(&self) -> Vec<(&DeviceId, &DeviceUse)> {
+        let mut all: Vec<_> = self.devices.iter().collect();
+        all.sort_by_key(|(id, _)| *id);
+        all
     }
 
     /// The devices of a claim, in the order of its allocation.

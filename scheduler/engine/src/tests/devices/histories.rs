@@ -167,7 +167,7 @@ impl World {
         let devices: &DeviceState = &self.engine.observed.cluster.devices;
         let contested: Vec<_> = devices.taken.contested().map(|(id, _)| id.clone()).collect();
         assert!(contested.is_empty(), "{after:?}: given out twice: {contested:?}");
-        let shares = devices.taken.devices().filter(|(_, it)| it.is_shared());
+        let shares = devices.taken.devices().into_iter().filter(|(_, it)| it.is_shared());
         for (id, shared) in shares {
             assert!(shared.consumed(GIB) <= "8".parse().unwrap(), "{after:?}: {id}");
         }
