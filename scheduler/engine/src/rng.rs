@@ -24,9 +24,10 @@ impl Rng {
         Draw(self.next())
     }
 
-    /// A random UUID (version 4).
-    pub fn uuid(&mut self) -> String {
-        let (high, low) = (self.next(), self.next());
+    /// A random UUID (version 4). Another process begins with the same seed, and must not draw the same for another owner.
+    pub fn uuid_for(&mut self, owner: &str) -> String {
+        let fold = |seed: u64| owner.bytes().fold(seed, |it, byte| mixed(it ^ u64::from(byte)));
+        let (high, low) = (fold(self.next()), fold(self.next()));
         let version = (high & !0xf000) | 0x4000;
         let variant = (low & !(0b11 << 62)) | (0b10 << 62);
         let digits = format!("{version:016x}{variant:016x}");
@@ -81,6 +82,20 @@ fn mixed(state: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_restarted_process_draws_other_uuids_for_other_owners() {
+        let (mut before, mut restarted) = (Rng::new(0), Rng::new(0));
+        let mut drawn = vec![before.uuid_for("claim-a"), before.uuid_for("claim-a")];
+        drawn.extend([restarted.uuid_for("claim-b"), restarted.uuid_for("claim-b")]);
+        for uuid in &drawn {
+            let lengths: Vec<_> = uuid.split('-').map(str::len).collect();
+            assert_eq!((lengths.as_slice(), &uuid[14..15]), (&[8, 4, 4, 4, 12][..], "4"), "{uuid}");
+        }
+        drawn.sort();
+        drawn.dedup();
+        assert_eq!(drawn.len(), 4);
+    }
 
     #[test]
     fn each_of_some_equals_is_first_about_as_often() {

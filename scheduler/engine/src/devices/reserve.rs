@@ -30,8 +30,9 @@ impl Engine {
             format!("its devices are not to be had there: {}", reasons.join(", "))
         })?;
         let rng = &mut self.rng;
-        for allocation in claims.iter_mut().filter_map(|it| it.allocation.as_mut()) {
-            name_shares(Arc::make_mut(allocation), || rng.uuid().into());
+        for claim in &mut claims {
+            let Some(allocation) = &mut claim.allocation else { continue };
+            name_shares(Arc::make_mut(allocation), || rng.uuid_for(&claim.uid).into());
         }
         Ok(claims.into())
     }
