@@ -3,6 +3,7 @@
 //! The reading of requests and grants here is meant to be independent of the scheduler's own.
 
 mod bindings;
+mod devices;
 mod volumes;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use kube::{Api, Client, ResourceExt as _};
 use serde::Deserialize;
 
 pub use bindings::{ensure_bound_once, ensure_never_rebound};
+pub use devices::{DeviceFigures, DeviceKind, DeviceView, forgotten_claims};
 pub use volumes::{VolumeView, claims_of};
 
 use crate::error::{Doing as _, Error, Result, ensure};

@@ -34,6 +34,16 @@ const VOLUME_CONTROLLERS: [&str; 7] = [
     "namespace-controller",
 ];
 
+/// Those that make the claims of templates and end what is reserved for Pods that are over, delete Pods whose devices
+/// are tainted, bind the volumes of Pods that have both, remove what their owners left, and end namespaces.
+const DEVICE_CONTROLLERS: [&str; 5] = [
+    "resourceclaim-controller",
+    "device-taint-eviction-controller",
+    "persistentvolume-binder-controller",
+    "garbage-collector-controller",
+    "namespace-controller",
+];
+
 /// The provisioner `kubernetes.io/host-path`, for tests only: what it makes lies in `/tmp/hostpath_pv`.
 const WITH_HOST_PATHS: &str = "--enable-hostpath-provisioner";
 
@@ -59,6 +69,11 @@ impl ControlPlane {
         let [queries, burst] = WITHOUT_LIMITS;
         let more = [WITH_HOST_PATHS, queries, burst];
         self.start_controllers(&VOLUME_CONTROLLERS, &more).await
+    }
+
+    /// Starts those that devices need.
+    pub async fn start_device_controllers(&self) -> Result<ControllerManager> {
+        self.start_controllers(&DEVICE_CONTROLLERS, &WITHOUT_LIMITS).await
     }
 
     async fn start_controllers(&self, names: &[&str], more: &[&str]) -> Result<ControllerManager> {

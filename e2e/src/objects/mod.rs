@@ -3,6 +3,7 @@
 pub mod bundles;
 pub mod corridors;
 pub mod custom;
+pub mod devices;
 pub mod history;
 pub mod leases;
 pub mod nodes;

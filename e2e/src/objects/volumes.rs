@@ -6,6 +6,7 @@ mod removing;
 
 pub use reading::{ClaimState, SELECTED_NODE, VolumeState};
 pub use removing::{clear_volumes, remove_host_paths};
+pub(super) use removing::{remove_cluster_wide, remove_namespaced};
 
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::storage::v1::{CSINode, StorageClass, VolumeAttachment};

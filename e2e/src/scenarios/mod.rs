@@ -10,6 +10,7 @@ mod corridors;
 mod crashes;
 mod daemons;
 mod device_classes;
+pub mod devices;
 mod draining;
 mod lines;
 mod nominating;

@@ -47,7 +47,7 @@ pub async fn remove_host_paths(client: &Client) -> Result<()> {
     Ok(())
 }
 
-async fn remove_namespaced<K>(client: &Client) -> Result<()>
+pub(in crate::objects) async fn remove_namespaced<K>(client: &Client) -> Result<()>
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
     K: Clone + Debug + DeserializeOwned + Send + 'static,
@@ -63,7 +63,7 @@ where
         .map(drop)
 }
 
-async fn remove_cluster_wide<K>(client: &Client) -> Result<()>
+pub(in crate::objects) async fn remove_cluster_wide<K>(client: &Client) -> Result<()>
 where
     K: Resource<Scope = ClusterResourceScope, DynamicType = ()>,
     K: Clone + Debug + DeserializeOwned + Send + 'static,
