@@ -50,9 +50,10 @@ const ACTORS: [(&str, &str); 9] = [
     ("replicaset-controller", "system:serviceaccount:kube-system:replicaset-controller"),
 ];
 
-const POLICIES: [&str; 6] = [
+const POLICIES: [&str; 7] = [
     "corridor-foreign-scheduler",
     "corridor-leader-fence",
+    "corridor-leader-fence-devices",
     "corridor-object-metadata",
     "corridor-object-status",
     "corridor-placed-pods",

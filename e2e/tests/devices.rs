@@ -10,7 +10,7 @@
     reason = "a test ends at the first thing that is wrong"
 )]
 
-use e2e::control_plane::ControllerManager;
+use e2e::control_plane::{CONFIG_DIR, ControllerManager};
 use e2e::objects::devices::clear_devices;
 use e2e::objects::volumes::clear_volumes;
 use e2e::scenarios::devices::{self, DeviceSite};
@@ -26,6 +26,8 @@ async fn control_plane() -> &'static ControlPlane {
         .get_or_init(|| async {
             let plane = ControlPlane::start().await.unwrap();
             plane.install_crds().await.unwrap();
+            let fence = format!("{CONFIG_DIR}/admission/leader-fence.yaml");
+            plane.kubectl(&["apply", "--filename", &fence]).await.unwrap();
             let controllers = plane.start_device_controllers().await.unwrap();
             (plane, controllers)
         })
@@ -178,4 +180,9 @@ async fn killed_again_and_again_with_devices() {
 #[tokio::test]
 async fn device_volume_and_corridor_are_taken_together() {
     run(devices::device_volume_and_corridor_are_taken_together).await;
+}
+
+#[tokio::test]
+async fn late_leader_gives_nothing_out() {
+    run(devices::late_leader_gives_nothing_out).await;
 }

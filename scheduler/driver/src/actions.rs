@@ -36,8 +36,9 @@ impl Driver {
         self.slots.begin_bind(&prepare.uid, &prepare.pod.namespace, self.clock.now());
         let (client, sender) = (self.client.clone(), self.sender.clone());
         let metrics = self.metrics.clone();
+        let leader = self.term_name();
         tokio::spawn(async move {
-            let report = act::prepare(&client, prepare).await;
+            let report = act::prepare(&client, prepare, leader.as_deref()).await;
             count_write(&metrics, "volume", report.outcome == Outcome::Done);
             let _ = sender.send(Input::PrepareEnded(Box::new(report))).await;
         });

@@ -1,20 +1,24 @@
 //! The scheduler is killed, or loses the lead, between any two of the writes by which a Pod with devices is bound.
 
 use std::fs;
+use std::time::Duration;
 
+use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use tempfile::TempDir;
+use tokio::time::{Instant, sleep};
 
 use super::gate::{GatedScheduler, Then, Write};
 use super::{DeviceSite, GPU, TEAM};
 use crate::error::{Doing as _, Result, ensure};
-use crate::objects::devices::{DeviceClaim, Uses};
+use crate::objects::devices::{DeviceClaim, Uses, claims_in};
 use crate::objects::pods::{PodState as _, delete_pod};
 use crate::observe::PATIENCE;
 use crate::replicas::LEASE_DURATION;
 use crate::supervised::Signal;
 
 const ONE: &str = "one-gpu";
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A write, and whether it is carried out.
 const POINTS: [(Write, bool); 5] = [
@@ -96,6 +100,7 @@ pub async fn late_leader_gives_nothing_out(site: &DeviceSite) -> Result<()> {
     let mut late = GatedScheduler::start_with(&site.cluster, plans, &flags).await?;
     site.create_pod("former", &[Uses::Claim("former")]).await?;
     late.until_reached(1, PATIENCE).await?;
+    until_the_fence_is_heeded(site, "former").await?;
     late.process().signal(Signal::Stop)?;
     delete_pod(site.admin(), TEAM, "former").await?;
     let _leader = GatedScheduler::start_with(&site.cluster, vec![], &flags).await?;
@@ -103,6 +108,26 @@ pub async fn late_leader_gives_nothing_out(site: &DeviceSite) -> Result<()> {
     site.until_bound("next").await?;
     let code = late.let_late_arrive().await?;
     ensure(code.is_client_error(), || format!("the late leader's write was answered {code}"))
+}
+
+/// The API server refuses what no leader writes.
+async fn until_the_fence_is_heeded(site: &DeviceSite, claim: &str) -> Result<()> {
+    let nobody = PatchParams {
+        dry_run: true,
+        field_manager: Some("corridor-leader:nobody/0".to_owned()),
+        ..PatchParams::default()
+    };
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let patch = Patch::Merge(json!({ "status": { "reservedFor": null } }));
+        let written = claims_in(site.admin(), TEAM).patch_status(claim, &nobody, &patch).await;
+        match written.doing("trying out the fence") {
+            Err(problem) if problem.api_code() == Some(422) => return Ok(()),
+            written => written.map(drop)?,
+        }
+        ensure(Instant::now() < deadline, || "the fence does not hold".to_owned())?;
+        sleep(LOOK_EVERY).await;
+    }
 }
 
 /// Schedulers of which one leads, with a Lease that ends soon.

@@ -40,12 +40,17 @@ const OF_VOLUMES: Patience =
 /// The devices are given to others when they are given back, so no call may land later.
 const OF_DEVICES: Patience = Patience { waits_for_late: true, ..OF_VOLUMES };
 
-pub(crate) async fn prepare(client: &Client, prepare: Prepare) -> PrepareReport {
+/// `leader` is the replica that decided it.
+pub(crate) async fn prepare(
+    client: &Client,
+    prepare: Prepare,
+    leader: Option<&str>,
+) -> PrepareReport {
     let (mut outcome, mut written) = (Outcome::Done, Vec::new());
     // Once for all calls: an allocation never changes, so that a repeated write must say the same.
     let now = Timestamp::now();
     for write in &prepare.writes {
-        let mut step = Step { client, prepare: &prepare, write, now, written: None };
+        let mut step = Step { client, prepare: &prepare, write, leader, now, written: None };
         let patience = match write {
             PrepareWrite::BindVolume { .. } | PrepareWrite::SelectNode { .. } => OF_VOLUMES,
             PrepareWrite::ProtectClaim { .. } | PrepareWrite::ReserveClaim { .. } => OF_DEVICES,
@@ -63,6 +68,7 @@ struct Step<'a> {
     client: &'a Client,
     prepare: &'a Prepare,
     write: &'a PrepareWrite,
+    leader: Option<&'a str>,
     now: Timestamp,
     /// The object as it was last seen in a reply.
     written: Option<WrittenObject>,
@@ -145,10 +151,21 @@ impl Step<'_> {
                 request(Method::PATCH, &path, STRATEGIC_MERGE, &body)
             }
             PrepareWrite::ReserveClaim { .. } => {
-                request(Method::PATCH, &format!("{path}/status"), STRATEGIC_MERGE, &body)
+                let path = format!("{path}/status{}", query(self.leader));
+                request(Method::PATCH, &path, STRATEGIC_MERGE, &body)
             }
         }
     }
+}
+
+/// The policy `corridor-leader-fence-devices` refuses what a late leader gives out: two claims could have one device, and
+/// the API server looks at one claim at a time. It reads the leader from the name of the field manager.
+const FIELD_MANAGER: &str = "corridor-leader:";
+
+/// Without the host, which may be longer than a field manager can be: the rest of the identity makes it unique.
+fn query(leader: Option<&str>) -> String {
+    let unique = leader.and_then(|leader| leader.rsplit('_').next());
+    unique.map(|unique| format!("?fieldManager={FIELD_MANAGER}{unique}")).unwrap_or_default()
 }
 
 /// Of the object.
@@ -255,6 +272,14 @@ mod tests {
     #[test]
     fn what_an_administrator_has_reserved_is_not_marked_as_bound_by_a_controller() {
         assert_eq!(body_of(&bind_volume(true))["metadata"].get("annotations"), None);
+    }
+
+    #[test]
+    fn devices_are_given_out_in_the_name_of_the_leader() {
+        assert_eq!(query(None), "");
+        assert_eq!(query(Some("a_b_u-1/7")), "?fieldManager=corridor-leader:u-1/7");
+        let policy = include_str!("../../../../config/admission/leader-fence.yaml");
+        assert!(policy.contains(&format!("startsWith('{FIELD_MANAGER}')")));
     }
 
     #[test]
