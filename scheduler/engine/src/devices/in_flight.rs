@@ -38,7 +38,7 @@ impl Engine {
         let cluster = &mut self.observed.cluster;
         if cluster.devices.forget(pod, &claims) {
             self.placing.devices_changed(DeviceChange::Released(&claims), cluster);
-            self.cluster_changed(ClusterChange::Devices(DeviceChange::Released(&claims)));
+            self.wake_after(ClusterChange::Devices(DeviceChange::Released(&claims)));
         }
     }
 

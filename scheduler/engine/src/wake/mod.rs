@@ -8,7 +8,7 @@ mod volume_change;
 
 use model::{Amount, ObjectKind, ObjectRef, PodUid, Reservable};
 
-use rules::{DeviceChange, VolumeChange};
+use rules::{ClaimToReserve, DeviceChange, VolumeChange};
 
 use crate::engine::Engine;
 use crate::ledger::Reservation;
@@ -24,9 +24,12 @@ impl Engine {
         if let Some(volumes) = &reservation.volumes {
             self.cluster_changed(ClusterChange::Volumes(VolumeChange::Released(volumes)));
         }
-        if !reservation.claims.is_empty() {
-            let released = DeviceChange::Released(&reservation.claims);
-            self.cluster_changed(ClusterChange::Devices(released));
+        // Claims whose devices are written have them still.
+        let taken = &self.observed.cluster.devices.taken;
+        let is_free = |claim: &&ClaimToReserve| taken.devices_of(&claim.uid).next().is_none();
+        let released: Vec<_> = reservation.claims.iter().filter(is_free).cloned().collect();
+        if !released.is_empty() {
+            self.wake_after(ClusterChange::Devices(DeviceChange::Released(&released)));
         }
         for granted in &reservation.granted {
             if let Some(object) = self.observed.objects.ref_of(&granted.uid).cloned() {
