@@ -186,3 +186,8 @@ async fn device_volume_and_corridor_are_taken_together() {
 async fn late_leader_gives_nothing_out() {
     run(devices::late_leader_gives_nothing_out).await;
 }
+
+#[tokio::test]
+async fn next_leader_knows_what_the_last_gave_out() {
+    run(devices::next_leader_knows_what_the_last_gave_out).await;
+}

@@ -38,6 +38,9 @@ impl Driver {
             Input::EvictionEnded(report) => self.take_eviction(report),
             Input::WriteEnded(id) => self.slots.end_write(id),
             Input::Resynced { term, pods } => self.take_resynced(term.as_ref(), &pods),
+            Input::ResyncedClaims { term, claims } => {
+                self.take_resynced_claims(term.as_ref(), claims);
+            }
             Input::ResyncEnded { term, pods } => self.end_resync(term.as_ref(), pods),
         }
     }
@@ -99,7 +102,7 @@ impl Driver {
     }
 
     /// What expressions say of devices comes before the object that needs it.
-    fn handle_evaluations(&mut self) {
+    pub(crate) fn handle_evaluations(&mut self) {
         for event in self.watched.selectors.take_pending() {
             self.handle(event);
         }
@@ -259,7 +262,7 @@ impl Driver {
         }
     }
 
-    fn handle_some(&mut self, event: Option<Event>) {
+    pub(crate) fn handle_some(&mut self, event: Option<Event>) {
         if let Some(event) = event {
             self.handle(event);
         }

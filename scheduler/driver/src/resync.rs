@@ -1,27 +1,34 @@
-//! Taking over from another replica (a resync of all Pods comes first), and stepping back.
+//! Taking over from another replica (a resync of all Pods and ResourceClaims comes first), and stepping back.
 
 use std::sync::Arc;
 
 use engine::{Event, WatchedKind};
-use kube::Client;
+use k8s_openapi::api::resource::v1::ResourceClaim;
+use kube::{Client, Resource as _};
 use tokio::sync::mpsc::Sender;
 use tracing::{info, warn};
 
 use crate::duty::TermChange;
+use crate::kinds::WatchedResource as _;
 use crate::profile_names::ProfileNames;
 use crate::run::{Driver, Input};
 use crate::watch::{Listing, Unanswered};
-use crate::wire::{NOT_COMPLETED, WirePod};
+use crate::wire::{NOT_COMPLETED, Wire, WirePod};
 
-/// Pods in one answer: a few megabytes.
-const PAGE_PODS: u32 = 500;
+/// Objects in one answer: a few megabytes.
+const PAGE_OBJECTS: u32 = 500;
+
+/// The kinds that say what a leader has given out. What it has written of others is protected by its version.
+const RESYNCED: [WatchedKind; 2] = [WatchedKind::Pods, ResourceClaim::KIND];
+
+const CLAIMS: &str = "/apis/resource.k8s.io/v1/resourceclaims";
 
 impl Driver {
     /// Follows the election. A replica that has lost its term decides nothing; its calls in flight end by themselves,
     /// because the client cancels them.
     pub(crate) fn attend(&mut self) {
         self.notice_term();
-        let lists = self.trackers.of(WatchedKind::Pods).lists();
+        let lists = self.lists();
         if self.duty.wants_resync(self.clock.now(), lists) {
             self.resync();
         }
@@ -49,8 +56,17 @@ impl Driver {
         }
     }
 
+    /// Tells apart how often the watches of these kinds have listed; none while that of Pods is at it.
+    fn lists(&mut self) -> Option<u64> {
+        let pods = self.trackers.of(WatchedKind::Pods).lists()?;
+        let claims = self.trackers.of(ResourceClaim::KIND).lists();
+        Some(pods << 32 | claims.unwrap_or(0))
+    }
+
     fn resync(&mut self) {
-        self.trackers.of(WatchedKind::Pods).begin_resync();
+        for kind in RESYNCED {
+            self.trackers.of(kind).begin_resync();
+        }
         let list = ResyncList {
             client: self.client.clone(),
             profiles: self.watched.profiles.clone(),
@@ -65,8 +81,7 @@ impl Driver {
     }
 
     pub(crate) fn take_resynced(&mut self, term: Option<&Arc<str>>, pods: &[WirePod]) {
-        let lists = self.trackers.of(WatchedKind::Pods).lists();
-        if !self.is_of_this_term(term) || !self.duty.accepts_resync(lists) {
+        if !self.takes_resynced(term) {
             return;
         }
         for wire in pods {
@@ -78,15 +93,38 @@ impl Driver {
         }
     }
 
+    pub(crate) fn take_resynced_claims(
+        &mut self,
+        term: Option<&Arc<str>>,
+        claims: Vec<ResourceClaim>,
+    ) {
+        if !self.takes_resynced(term) {
+            return;
+        }
+        for claim in claims {
+            if self.trackers.of(ResourceClaim::KIND).resynced(claim.meta()) {
+                let seen = claim.seen(&mut self.watched);
+                self.handle_evaluations();
+                self.handle_some(seen);
+            }
+        }
+    }
+
+    fn takes_resynced(&mut self, term: Option<&Arc<str>>) -> bool {
+        let lists = self.lists();
+        self.is_of_this_term(term) && self.duty.accepts_resync(lists)
+    }
+
     pub(crate) fn end_resync(&mut self, term: Option<&Arc<str>>, pods: Option<usize>) {
         if !self.is_of_this_term(term) {
             return;
         }
-        let (now, lists) = (self.clock.now(), self.trackers.of(WatchedKind::Pods).lists());
+        let (now, lists) = (self.clock.now(), self.lists());
         let usable = self.duty.resync_ended(pods.is_some(), lists, now);
-        let new_objects = self.trackers.of(WatchedKind::Pods).end_resync();
+        let new_objects = RESYNCED.map(|kind| self.trackers.of(kind).end_resync());
+        let new_objects: usize = new_objects.iter().sum();
         if usable {
-            info!(pods, new_objects, "every Pod is known as of now; deciding");
+            info!(pods, new_objects, "every Pod and ResourceClaim is known as of now; deciding");
             self.handle(Event::TermBegan);
         }
     }
@@ -97,7 +135,7 @@ impl Driver {
     }
 }
 
-/// Lists every Pod of this scheduler, and sends the Pods to the loop while they arrive.
+/// Lists every Pod of this scheduler and every ResourceClaim, and sends them to the loop while they arrive.
 struct ResyncList {
     client: Client,
     profiles: ProfileNames,
@@ -105,64 +143,95 @@ struct ResyncList {
     sender: Sender<Input>,
 }
 
+/// What the loop gets of a part of a list.
+type Resynced<K> = fn(Option<Arc<str>>, Vec<K>) -> Input;
+
 impl ResyncList {
     async fn run(self) {
         let pods = self.list_all().await;
         if let Err(error) = &pods {
-            warn!(%error, "the Pods cannot be listed; trying again before anything is decided");
+            let text = "the Pods and ResourceClaims cannot be listed; trying again before anything is decided";
+            warn!(%error, text);
         }
         let _ = self.sender.send(Input::ResyncEnded { term: self.term, pods: pods.ok() }).await;
     }
 
+    /// Returns how many Pods there are.
     async fn list_all(&self) -> Result<usize, Unanswered> {
+        let of_claims = |term, claims| Input::ResyncedClaims { term, claims };
+        match self.list(CLAIMS, of_claims).await {
+            Err(error) if error.is_absent() => {}
+            listed => listed.map(drop)?,
+        }
         let mut pods = 0;
         // A selector of fields names one value.
         for scheduler_name in self.profiles.names() {
-            pods += self.list(scheduler_name).await?;
+            let path = pods_path(scheduler_name);
+            pods += self.list(&path, |term, pods| Input::Resynced { term, pods }).await?;
         }
         Ok(pods)
     }
 
     /// By a consistent read: no resourceVersion is given. In one answer, which is read while it comes: with a limit, an
     /// API server that has no snapshots in its cache reads the Pods of all schedulers from etcd to find ours. If that
-    /// breaks, page by page; later pages show the same moment as the first. A Pod that cannot be read is the watch's
+    /// breaks, page by page; later pages show the same moment as the first. An object that cannot be read is the watch's
     /// business.
-    async fn list(&self, scheduler_name: &str) -> Result<usize, Unanswered> {
-        let whole = list_path(scheduler_name, None);
-        let (broke, mut pods) = match self.ask(&whole).await {
-            Ok((pods, None)) => return Ok(pods),
-            Ok((pods, Some(_))) => ("it was not the whole".to_owned(), pods),
+    async fn list<K: Wire>(&self, path: &str, input: Resynced<K>) -> Result<usize, Unanswered> {
+        let (broke, mut count) = match self.ask(path, input).await {
+            Ok((count, None)) => return Ok(count),
+            Ok((count, Some(_))) => ("it was not the whole".to_owned(), count),
+            Err(error) if error.is_absent() => return Err(error),
             Err(error) => (error.to_string(), 0),
         };
-        info!(why = broke, "the list of the Pods broke; asking for it page by page");
+        info!(why = broke, resource = K::NAME, "a list broke; asking for it page by page");
         let mut page = Some(String::new());
         while let Some(token) = page {
-            let (found, next) = self.ask(&list_path(scheduler_name, Some(&token))).await?;
-            (pods, page) = (pods + found, next);
+            let (found, next) = self.ask(&page_path(path, &token), input).await?;
+            (count, page) = (count + found, next);
         }
-        Ok(pods)
+        Ok(count)
     }
 
-    /// How many Pods the answer had, and where it goes on.
-    async fn ask(&self, path: &str) -> Result<(usize, Option<String>), Unanswered> {
-        let (mut pods, mut listing) = (0, Listing::<WirePod>::ask(&self.client, path).await?);
+    /// How many objects the answer had, and where it goes on.
+    async fn ask<K: Wire>(
+        &self,
+        path: &str,
+        input: Resynced<K>,
+    ) -> Result<(usize, Option<String>), Unanswered> {
+        let (mut count, mut listing) = (0, Listing::<K>::ask(&self.client, path).await?);
         while let Some(found) = listing.next().await? {
-            pods += found.len();
-            let term = self.term.clone();
+            count += found.len();
             // The receiver is closed once the driver has ended, and then this task ends with it.
-            let _ = self.sender.send(Input::Resynced { term, pods: found }).await;
+            let _ = self.sender.send(input(self.term.clone(), found)).await;
         }
-        Ok((pods, listing.token()))
+        Ok((count, listing.token()))
     }
 }
 
-/// No `page`: everything. An empty one: the first page.
-fn list_path(scheduler_name: &str, page: Option<&str>) -> String {
+fn pods_path(scheduler_name: &str) -> String {
     let ours = format!("spec.schedulerName%3D{scheduler_name},{NOT_COMPLETED}");
-    let page = match page {
-        None => String::new(),
-        Some("") => format!("&limit={PAGE_PODS}"),
-        Some(token) => format!("&limit={PAGE_PODS}&continue={token}"),
-    };
-    format!("/api/v1/pods?fieldSelector={ours}{page}")
+    format!("/api/v1/pods?fieldSelector={ours}")
+}
+
+/// Without a token: the first page.
+fn page_path(path: &str, token: &str) -> String {
+    let begin = if path.contains('?') { '&' } else { '?' };
+    let token = if token.is_empty() { String::new() } else { format!("&continue={token}") };
+    format!("{path}{begin}limit={PAGE_OBJECTS}{token}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_of_either_list_are_asked_for() {
+        assert_eq!(page_path(CLAIMS, ""), format!("{CLAIMS}?limit=500"));
+        let pods = page_path(&pods_path("ours"), "t");
+        assert!(
+            pods.starts_with("/api/v1/pods?fieldSelector=spec.schedulerName%3Dours,"),
+            "{pods}"
+        );
+        assert!(pods.ends_with("&limit=500&continue=t"), "{pods}");
+    }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::{Action, Engine, EngineConfig, Event, Poll, Report, Work};
+use k8s_openapi::api::resource::v1::ResourceClaim;
 use kube::Client;
 use model::{ObjectRef, ObjectUid, PodUid};
 use own_writes::OwnWrites;
@@ -73,7 +74,12 @@ pub(crate) enum Input {
         term: Option<Arc<str>>,
         pods: Vec<WirePod>,
     },
-    /// That was all of them, so many; none if that failed.
+    /// Some ResourceClaims, listed in the same way.
+    ResyncedClaims {
+        term: Option<Arc<str>>,
+        claims: Vec<ResourceClaim>,
+    },
+    /// That was all of them, so many Pods; none if that failed.
     ResyncEnded {
         term: Option<Arc<str>>,
         pods: Option<usize>,

@@ -9,10 +9,10 @@ use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
 use super::gate::{GatedScheduler, Then, Write};
-use super::{DeviceSite, GPU, TEAM};
+use super::{CANNOT_ALLOCATE, DeviceSite, GPU, TEAM};
 use crate::error::{Doing as _, Result, ensure};
 use crate::objects::devices::{DeviceClaim, Uses, claims_in};
-use crate::objects::pods::{PodState as _, delete_pod};
+use crate::objects::pods::{PodState as _, PodTemplate, delete_pod};
 use crate::observe::PATIENCE;
 use crate::replicas::LEASE_DURATION;
 use crate::supervised::Signal;
@@ -108,6 +108,27 @@ pub async fn late_leader_gives_nothing_out(site: &DeviceSite) -> Result<()> {
     site.until_bound("next").await?;
     let code = late.let_late_arrive().await?;
     ensure(code.is_client_error(), || format!("the late leader's write was answered {code}"))
+}
+
+/// A leader ends, and the next one has not heard yet what became of the claims: its watch of them is behind. It gives
+/// nothing out that the last one has given out.
+pub async fn next_leader_knows_what_the_last_gave_out(site: &DeviceSite) -> Result<()> {
+    site.create_gpus(&[1]).await?;
+    for claim in ["former", "next"] {
+        site.create_claim(claim, &DeviceClaim::of(GPU, 1)).await?;
+    }
+    let election = Election::new()?;
+    let flags = election.flags();
+    let leader = GatedScheduler::start_with(&site.cluster, vec![], &flags).await?;
+    site.create_pod_as("plain", &PodTemplate::small()).await?;
+    site.until_bound("plain").await?;
+    let next = GatedScheduler::start_with(&site.cluster, vec![], &flags).await?;
+    next.silence_claims();
+    site.create_pod("former", &[Uses::Claim("former")]).await?;
+    site.until_bound("former").await?;
+    leader.kill().await?;
+    site.create_pod("next", &[Uses::Claim("next")]).await?;
+    site.until_held("next", &[CANNOT_ALLOCATE]).await
 }
 
 /// The API server refuses what no leader writes.

@@ -85,6 +85,7 @@ enum ClaimWatch {
     Passes,
     IsToBeCut,
     IsCut,
+    IsSilent,
 }
 
 impl WriteGate {
@@ -186,6 +187,9 @@ impl Gate for WriteGate {
     fn shape_watch(self: Arc<Self>, call: &Call) -> Option<Shaper> {
         (call.path() == CLAIMS).then(|| -> Shaper {
             Box::new(move |event, _| {
+                if self.step_claims(ClaimWatch::IsSilent, ClaimWatch::IsSilent) {
+                    return Fate::Silence;
+                }
                 if self.step_claims(ClaimWatch::IsToBeCut, ClaimWatch::IsCut) {
                     return Fate::Cut;
                 }
@@ -247,8 +251,7 @@ impl GatedScheduler {
     /// Kills it when the write has come, and lets nothing of it through any more.
     pub async fn kill_when_reached(self) -> Result<()> {
         self.until_reached(1, PATIENCE).await?;
-        self.scheduler.kill9_quietly().await?;
-        self.proxy.bury().await
+        self.kill().await
     }
 
     /// The next event of its watch of claims is lost with everything after it, until it lists them anew.
@@ -256,10 +259,20 @@ impl GatedScheduler {
         self.gate.step_claims(ClaimWatch::Passes, ClaimWatch::IsToBeCut);
     }
 
+    /// From now on its watch of claims brings nothing, though its connection stays.
+    pub fn silence_claims(&self) {
+        self.gate.step_claims(ClaimWatch::Passes, ClaimWatch::IsSilent);
+    }
+
     /// Whether it has been made to list the claims anew.
     pub fn has_relisted(&self) -> bool {
         let claims = self.gate.claims.lock().unwrap_or_else(PoisonError::into_inner);
         *claims == ClaimWatch::Passes
+    }
+
+    pub async fn kill(self) -> Result<()> {
+        self.scheduler.kill9_quietly().await?;
+        self.proxy.bury().await
     }
 
     /// Lets the late call arrive, and returns how it was answered.

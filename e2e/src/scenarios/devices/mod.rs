@@ -26,7 +26,7 @@ pub use conditions::{
 pub use counting::third_pod_waits_for_a_device;
 pub use crashes::{
     killed_between_any_two_writes, late_leader_gives_nothing_out,
-    leaders_change_between_any_two_writes,
+    leaders_change_between_any_two_writes, next_leader_knows_what_the_last_gave_out,
 };
 pub use ending::{
     claim_at_its_end_takes_no_pods, claim_is_deleted_while_its_pod_waits,

@@ -30,6 +30,11 @@ pub(crate) struct Unanswered {
 }
 
 impl Unanswered {
+    /// The kind is not served.
+    pub fn is_absent(&self) -> bool {
+        self.status == Some(StatusCode::NOT_FOUND)
+    }
+
     fn because(why: impl Into<String>) -> Self {
         Self { status: None, message: why.into() }
     }
