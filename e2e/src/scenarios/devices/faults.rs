@@ -25,7 +25,7 @@ const ONE: &str = "one-gpu";
 /// As the API server answers: in conflict, too busy, broken, away.
 const CODES: [u16; 4] = [409, 429, 500, 503];
 
-/// Every reply to the writes of one Pod after the other is lost once, and every write refused in each way. All Pods are
+/// A reply to each kind of write is lost, and each kind of write refused in each way, while six Pods are placed. All Pods are
 /// bound, each with a device of its own.
 pub async fn lost_replies_and_refusals_lose_nothing(site: &DeviceSite) -> Result<()> {
     site.create_gpus(&[3, 3]).await?;
@@ -39,10 +39,11 @@ pub async fn lost_replies_and_refusals_lose_nothing(site: &DeviceSite) -> Result
     }
     let count = plans.len();
     let scheduler = GatedScheduler::start(&site.cluster, plans).await?;
-    let mut devices = BTreeSet::new();
-    for number in 0..6 {
-        let pod = format!("pod-{number}");
+    let (mut devices, pods) = (BTreeSet::new(), (0..6).map(|number| format!("pod-{number}")));
+    for pod in pods.clone() {
         site.create_pod(&pod, &[Uses::Template(ONE)]).await?;
+    }
+    for pod in pods {
         devices.extend(site.until_bound_with_claim(&pod).await?.devices());
     }
     ensure(devices.len() == 6, || format!("six Pods have {devices:?}"))?;

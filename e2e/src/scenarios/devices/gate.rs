@@ -69,7 +69,7 @@ struct Plan {
     then: Then,
 }
 
-/// Does each once, in their order; everything else passes.
+/// Does each once, those of one kind of write in their order; everything else passes.
 struct WriteGate {
     plans: Mutex<Vec<Plan>>,
     reached: watch::Sender<usize>,
@@ -103,8 +103,8 @@ impl WriteGate {
     /// What to do with this call, if it is the one.
     fn take(&self, call: &Call) -> Option<Then> {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_next = plans.first().is_some_and(|plan| plan.write.is(call));
-        is_next.then(|| plans.remove(0).then)
+        let next = plans.iter().position(|plan| plan.write.is(call))?;
+        Some(plans.remove(next).then)
     }
 
     fn has_reached(&self) {
