@@ -67,6 +67,10 @@ impl Engine {
     pub(crate) fn prepare_done(&mut self, uid: &PodUid) {
         self.claims_answered(uid);
         match self.stage_of(uid) {
+            Some(Stage::Binding(BindingStep::Writing)) if !self.is_placed(uid) => {
+                // A claim has given its devices back: the Pod is tried again.
+                self.move_to(uid, Stage::Active);
+            }
             Some(Stage::Binding(BindingStep::Writing)) => self.await_claims(uid),
             Some(Stage::Binding(BindingStep::Abandoned)) => self.abandon(uid),
             _ => {}
@@ -83,6 +87,10 @@ impl Engine {
             let plugin = if has_volumes { Plugin::VolumeBinding } else { Plugin::DynamicResources };
             self.give_up_binding(uid, Some(plugin), refusal);
         }
+    }
+
+    pub(crate) fn is_placed(&self, uid: &PodUid) -> bool {
+        self.observed.pods.get(uid).is_some_and(|record| record.reservation.is_some())
     }
 
     fn await_claims(&mut self, uid: &PodUid) {

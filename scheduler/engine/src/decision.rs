@@ -106,6 +106,8 @@ pub enum PrepareWrite {
     ProtectClaim { claim: ObjectKey, claim_uid: Arc<str> },
     /// The status of a ResourceClaim: it is reserved for the Pod, and has these devices if it had none.
     ReserveClaim { claim: ObjectKey, claim_uid: Arc<str>, allocation: Option<Arc<Allocation>> },
+    /// The status of a ResourceClaim: it has no devices and no users any more.
+    DeallocateClaim { claim: ObjectKey, claim_uid: Arc<str>, resource_version: Arc<str> },
 }
 
 /// What is reported on the API server, behind the actions: conditions, Events, statuses. Nothing else follows from it.

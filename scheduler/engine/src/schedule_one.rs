@@ -70,7 +70,8 @@ impl Engine {
             self.scheduling_cycle(&pod, order, &key)
         };
         // The Pod was not placed, so the bandwidth that woke it may be left for the next in the queue.
-        for object in released.into_iter().filter(|_| placed.is_none()) {
+        let is_placed = self.is_placed(uid);
+        for object in released.into_iter().filter(|_| !is_placed) {
             self.release_queue(object);
         }
         if let Some(key) = woken_as {
@@ -100,6 +101,9 @@ impl Engine {
         }
         if !self.reserve_nominated(&pod.uid) {
             self.set_nomination(&pod.uid, None);
+        }
+        if let Some(deallocation) = self.deallocate_for(pod, &rejection) {
+            return Some(vec![deallocation]);
         }
         self.mark_unschedulable(&pod.uid, rejection);
         self.recheck_nomination(&pod.uid);

@@ -97,6 +97,11 @@ impl DeviceState {
         !self.assumed.is_empty()
     }
 
+    /// Whether a Pod that is placed has the claim or is about to.
+    pub fn is_assumed_by_any(&self, claim: &ResourceClaim) -> bool {
+        self.assumed.contains_key(&claim.uid)
+    }
+
     /// Whether another Pod is about to have the claim allocated.
     pub(crate) fn is_assumed_for_other(&self, claim: &ResourceClaim, pod: &PodUid) -> bool {
         let assumed = self.assumed.get(&claim.uid);

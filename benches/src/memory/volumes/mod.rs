@@ -79,6 +79,12 @@ impl StorageObjects {
                         claim.reserved_for.push(user(prepare));
                     })?
                 }
+                PrepareWrite::DeallocateClaim { claim, .. } => {
+                    self.change_device_claim(claim, |claim| {
+                        claim.allocation = None;
+                        claim.reserved_for.clear();
+                    })?
+                }
             });
         }
         events.push(Event::PrepareDone(prepare.uid.clone()));
@@ -91,7 +97,9 @@ impl StorageObjects {
                     let volume = self.provision(claim, &prepare.node, &mut events)?;
                     self.bind(&volume, claim, &mut events)?;
                 }
-                PrepareWrite::ProtectClaim { .. } | PrepareWrite::ReserveClaim { .. } => {}
+                PrepareWrite::ProtectClaim { .. }
+                | PrepareWrite::ReserveClaim { .. }
+                | PrepareWrite::DeallocateClaim { .. } => {}
             }
         }
         Ok(events)

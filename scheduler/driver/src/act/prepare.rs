@@ -53,7 +53,9 @@ pub(crate) async fn prepare(
         let mut step = Step { client, prepare: &prepare, write, leader, now, written: None };
         let patience = match write {
             PrepareWrite::BindVolume { .. } | PrepareWrite::SelectNode { .. } => OF_VOLUMES,
-            PrepareWrite::ProtectClaim { .. } | PrepareWrite::ReserveClaim { .. } => OF_DEVICES,
+            PrepareWrite::ProtectClaim { .. }
+            | PrepareWrite::ReserveClaim { .. }
+            | PrepareWrite::DeallocateClaim { .. } => OF_DEVICES,
         };
         outcome = settle(&mut step, patience).await;
         written.extend(step.written);
@@ -79,7 +81,9 @@ impl Write for Step<'_> {
         match self.write {
             PrepareWrite::BindVolume { .. } => self.write_as(WrittenObject::Volume).await,
             PrepareWrite::SelectNode { .. } => self.write_as(WrittenObject::Claim).await,
-            PrepareWrite::ProtectClaim { .. } | PrepareWrite::ReserveClaim { .. } => {
+            PrepareWrite::ProtectClaim { .. }
+            | PrepareWrite::ReserveClaim { .. }
+            | PrepareWrite::DeallocateClaim { .. } => {
                 self.write_as(WrittenObject::ResourceClaim).await
             }
         }
@@ -101,6 +105,11 @@ impl Write for Step<'_> {
             }
             PrepareWrite::ProtectClaim { claim_uid, .. } => {
                 let is_as_written = |it: &WireResourceClaim| resource_claim(it).has_finalizer;
+                self.read_as(claim_uid, is_as_written, WrittenObject::ResourceClaim).await
+            }
+            PrepareWrite::DeallocateClaim { claim_uid, .. } => {
+                let is_as_written =
+                    |it: &WireResourceClaim| resource_claim(it).allocation.is_none();
                 self.read_as(claim_uid, is_as_written, WrittenObject::ResourceClaim).await
             }
             PrepareWrite::ReserveClaim { claim_uid, allocation, .. } => {
@@ -150,7 +159,7 @@ impl Step<'_> {
             PrepareWrite::ProtectClaim { .. } => {
                 request(Method::PATCH, &path, STRATEGIC_MERGE, &body)
             }
-            PrepareWrite::ReserveClaim { .. } => {
+            PrepareWrite::ReserveClaim { .. } | PrepareWrite::DeallocateClaim { .. } => {
                 let path = format!("{path}/status{}", query(self.leader));
                 request(Method::PATCH, &path, STRATEGIC_MERGE, &body)
             }
@@ -176,7 +185,8 @@ fn path(write: &PrepareWrite) -> String {
             format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}")
         }
         PrepareWrite::ProtectClaim { claim: ObjectKey { namespace, name }, .. }
-        | PrepareWrite::ReserveClaim { claim: ObjectKey { namespace, name }, .. } => {
+        | PrepareWrite::ReserveClaim { claim: ObjectKey { namespace, name }, .. }
+        | PrepareWrite::DeallocateClaim { claim: ObjectKey { namespace, name }, .. } => {
             format!("/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}")
         }
     }
@@ -184,7 +194,7 @@ fn path(write: &PrepareWrite) -> String {
 
 /// Only these fields are written, because the objects were not read whole. Of volumes, the version is a precondition:
 /// of two schedulers that want one volume, one gets it. Of devices, the API server sees to it that an allocation is never
-/// changed, and to the list of Pods an entry is added.
+/// changed, and to the list of Pods an entry is added; what is taken away is taken from the version that was read.
 fn body(write: &PrepareWrite, prepare: &Prepare, now: Timestamp) -> Value {
     match write {
         PrepareWrite::BindVolume {
@@ -213,6 +223,10 @@ fn body(write: &PrepareWrite, prepare: &Prepare, now: Timestamp) -> Value {
         }),
         PrepareWrite::ProtectClaim { claim: _, claim_uid } => json!({
             "metadata": {"uid": claim_uid, "finalizers": [ResourceClaim::FINALIZER]},
+        }),
+        PrepareWrite::DeallocateClaim { claim: _, claim_uid, resource_version } => json!({
+            "metadata": {"uid": claim_uid, "resourceVersion": resource_version},
+            "status": {"allocation": null, "reservedFor": null, "devices": null},
         }),
         PrepareWrite::ReserveClaim { claim: _, claim_uid, allocation } => {
             let user = json!({
@@ -293,6 +307,16 @@ mod tests {
         let body = body_of(&write);
         assert_eq!(body["metadata"]["annotations"][SELECTED_NODE], "n1");
         assert_eq!(body["metadata"]["resourceVersion"], "8");
+    }
+
+    #[test]
+    fn a_claim_gives_its_devices_back_as_it_was_read_or_not_at_all() {
+        let (claim, claim_uid) = (ObjectKey::new("a", "c"), "uc".into());
+        let resource_version = "7".into();
+        let body = body_of(&PrepareWrite::DeallocateClaim { claim, claim_uid, resource_version });
+        assert_eq!(body["metadata"], json!({"uid": "uc", "resourceVersion": "7"}));
+        let nothing = json!({"allocation": null, "reservedFor": null, "devices": null});
+        assert_eq!(body["status"], nothing);
     }
 
     #[test]

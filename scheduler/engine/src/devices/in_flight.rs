@@ -19,7 +19,8 @@ impl Engine {
             PrepareWrite::ReserveClaim { .. } => true,
             PrepareWrite::BindVolume { .. }
             | PrepareWrite::SelectNode { .. }
-            | PrepareWrite::ProtectClaim { .. } => false,
+            | PrepareWrite::ProtectClaim { .. }
+            | PrepareWrite::DeallocateClaim { .. } => false,
         };
         let Some(record) = self.observed.pods.get(pod) else { return };
         if writes.iter().any(is_of_claim) {

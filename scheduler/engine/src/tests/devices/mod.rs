@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::{
-    AllocatedDevice, Allocation, Attribute, ClaimSpec, ClaimUser, Device, DeviceCapacity,
-    DeviceClass, DeviceCount, DeviceId, DevicePlace, DeviceRequest, DeviceSelector, DeviceType,
-    PodClaim, PodClaimSource, RequestAlternatives, ResourceClaim, ResourceSlice, SelectorVerdict,
-    SubRequest,
+    AllocatedDevice, Allocation, Assignment, Attribute, ClaimSpec, ClaimUser, Device,
+    DeviceCapacity, DeviceClass, DeviceCount, DeviceId, DevicePlace, DeviceRequest, DeviceSelector,
+    DeviceType, PodClaim, PodClaimSource, RawNodeTerm, RawRequirement, RequestAlternatives,
+    ResourceClaim, ResourceSlice, SelectedNodes, SelectorVerdict, SubRequest,
 };
 use rules::{ClusterObject, ClusterObjectId};
 
@@ -76,8 +76,9 @@ impl World {
     }
 
     fn write(&mut self, prepare: &Prepare, write: &PrepareWrite) {
-        let (PrepareWrite::ProtectClaim { claim, .. } | PrepareWrite::ReserveClaim { claim, .. }) =
-            write
+        let (PrepareWrite::ProtectClaim { claim, .. }
+        | PrepareWrite::ReserveClaim { claim, .. }
+        | PrepareWrite::DeallocateClaim { claim, .. }) = write
         else {
             panic!("{write:?}")
         };
@@ -89,6 +90,10 @@ impl World {
                 let uid = prepare.uid.as_str().into();
                 changed.reserved_for.push(ClaimUser { is_pod: true, name, uid });
                 changed.allocation = changed.allocation.or(allocation.clone());
+            }
+            PrepareWrite::DeallocateClaim { .. } => {
+                changed.allocation = None;
+                changed.reserved_for.clear();
             }
             _ => changed.has_finalizer = true,
         }
@@ -431,4 +436,65 @@ fn devices_of_a_pod_that_is_gone_stay_taken_until_its_write_has_an_outcome() {
     world.pass(Duration::from_secs(2));
     world.decide();
     assert_eq!(&*world.prepares[0].pod.name, other);
+}
+
+#[test]
+fn a_claim_that_cannot_be_used_gives_its_devices_back_and_gets_others() {
+    for is_used in [false, true] {
+        let mut world = World::with_devices();
+        world.slice(slice_of("s", on_node(0), &[("a", false)]));
+        world.slice(slice_of("t", on_node(1), &[("a", false)]));
+        let mut claim = allocated(exactly("c", 1, IS_A), "s", "a0");
+        let only = RawRequirement::new("metadata.name", "In", &["n0"]);
+        let term = RawNodeTerm { expressions: Vec::new(), fields: vec![only] };
+        let nodes = Some(Arc::new(SelectedNodes::parse(vec![term])));
+        Arc::make_mut(claim.allocation.as_mut().unwrap()).nodes = nodes;
+        if is_used {
+            let (name, uid) = ("other".into(), "uid-other".into());
+            claim.reserved_for.push(ClaimUser { is_pod: true, name, uid });
+        }
+        world.claim_seen(claim);
+        // The Node of the devices has no room.
+        let full = Assignment::Bound { node: "n0".into(), grant: None };
+        world.see(PodBuilder::new("full").cpu_milli(4000).assigned(full).build());
+        world.see(asks("p", &["c"]));
+        world.decide();
+        if is_used {
+            assert!(world.prepares.is_empty());
+            assert!(world.message("p").contains("resourceclaim not available on the node"));
+            continue;
+        }
+        let writes = &world.prepares[0].writes;
+        assert!(matches!(writes[..], [PrepareWrite::DeallocateClaim { .. }]), "{writes:?}");
+        world.write_all();
+        world.decide();
+        world.write_all();
+        assert_eq!(world.decide()[0].node, "n1".into());
+    }
+}
+
+#[test]
+fn a_claim_that_is_not_given_back_is_tried_again_later() {
+    let mut world = World::with_devices();
+    let mut slice = slice_of("s", on_node(0), &[("a", false)]);
+    slice.devices[0].binding_failure_conditions = vec!["broken".into()];
+    world.slice(slice);
+    world.slice(slice_of("t", on_node(1), &[("a", false)]));
+    let mut claim = allocated(exactly("c", 1, IS_A), "s", "a0");
+    let device = &mut Arc::make_mut(claim.allocation.as_mut().unwrap()).devices[0];
+    device.binding_failure_conditions = vec!["broken".into()];
+    let id = device.id.clone();
+    claim.true_conditions.insert(id, ["broken".into()].into());
+    world.claim_seen(claim);
+    world.see(asks("p", &["c"]));
+    world.decide();
+    assert_eq!(std::mem::take(&mut world.prepares).len(), 1);
+    world.handle(refused("p"));
+    assert!(world.prepares.is_empty() && world.decide().is_empty());
+    world.pass(Duration::from_secs(2));
+    world.decide();
+    world.write_all();
+    world.decide();
+    world.write_all();
+    assert_eq!(world.decide()[0].node, "n1".into());
 }
