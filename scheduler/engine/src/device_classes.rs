@@ -9,6 +9,7 @@ use rules::{ClusterObjects, Reason};
 
 use crate::engine::Engine;
 use crate::nodes_rejection::NodesRejection;
+use crate::queue::ParkKey;
 use crate::rejection::Rejection;
 
 /// A class serves this prefix with its name, whatever it says of itself.
@@ -39,9 +40,10 @@ fn unsupported(objects: &ClusterObjects, rejected: &NodesRejection) -> Option<Bo
 }
 
 impl Engine {
-    pub(crate) fn rejected_by_nodes(&self, rejected: NodesRejection) -> Rejection {
+    pub(crate) fn rejected_by_nodes(&self, key: &ParkKey, rejected: NodesRejection) -> Rejection {
         let unsupported = unsupported(&self.observed.cluster.objects, &rejected);
-        Rejection::Nodes(NodesRejection { unsupported, ..rejected })
+        let has_claims = key.resource_claims.iter().any(|claim| claim.claim().is_some());
+        Rejection::Nodes(NodesRejection { unsupported, has_claims, ..rejected })
     }
 
     /// Parked Pods are reported anew, and not tried again: what a class serves changes the message only.

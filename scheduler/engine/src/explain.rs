@@ -155,7 +155,7 @@ impl Engine {
             (None, Ok(_), Evaluation::Rejected { rejected, .. }) => {
                 let volumes = self.diagnosed(key, rejected);
                 let rejected = NodesRejection { volumes, ..rejected.clone() };
-                Some(self.rejected_by_nodes(rejected))
+                Some(self.rejected_by_nodes(key, rejected))
             }
             (None, Ok(_), Evaluation::Failed(why)) => Some(Rejection::Failed(why.clone())),
             (None, Ok(_), Evaluation::Feasible(_)) => None,

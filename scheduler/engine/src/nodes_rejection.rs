@@ -7,7 +7,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use model::NodeName;
-use rules::{CLAIMS_NOT_FOUND, Cluster, PREEMPTION, Preemption, Reason, VolumeDiagnosis};
+use rules::{
+    CLAIMS_NOT_FOUND, Cluster, PREEMPTION, PREEMPTION_WITH_CLAIMS, Preemption, Reason,
+    VolumeDiagnosis,
+};
 
 /// What the Nodes said. A Node may give several reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +27,9 @@ pub struct NodesRejection {
     /// Whether kube-scheduler would not have got to preemption: see [`Preemption::ClaimsNotFound`].
     #[serde(default)]
     pub claims_not_found: bool,
+    /// Whether the Pod has ResourceClaims: kube-scheduler then says that it has looked whether one can be given back.
+    #[serde(default)]
+    pub has_claims: bool,
     /// What stands behind those of the reasons that are about claims: known once the Pod was reported.
     #[serde(default)]
     pub volumes: Option<Box<VolumeDiagnosis>>,
@@ -132,6 +138,7 @@ impl fmt::Display for NodesRejection {
             write!(f, "{}.", texts.join(", "))?;
         }
         match &self.preemption {
+            Some(outcome) if self.has_claims => write!(f, " {PREEMPTION_WITH_CLAIMS}{outcome}"),
             Some(outcome) => write!(f, " {PREEMPTION}{outcome}"),
             None if self.claims_not_found => write!(f, " {CLAIMS_NOT_FOUND}"),
             None => Ok(()),

@@ -80,11 +80,7 @@ impl Engine {
             queue_metrics,
             ..Self::new(config)
         };
-        for record in pods {
-            let is_culprit = culprit.as_ref() == Some(&record.pod.uid);
-            self.recover_pod(record, is_culprit);
-        }
-        self.assume_claims_in_flight();
+        self.recover_pods(pods, culprit.as_ref());
         culprit.and_then(|culprit| self.quarantine(culprit))
     }
 
@@ -96,6 +92,14 @@ impl Engine {
         self.queue_metrics.tried(self.now, record);
         self.outbox.reports.unschedulable(self.now, &culprit, &record.report);
         Some(culprit)
+    }
+
+    fn recover_pods(&mut self, pods: Vec<Record>, culprit: Option<&PodUid>) {
+        for record in pods {
+            let is_culprit = culprit == Some(&record.pod.uid);
+            self.recover_pod(record, is_culprit);
+        }
+        self.assume_claims_in_flight();
     }
 
     fn recover_pod(&mut self, mut record: Record, is_culprit: bool) {

@@ -126,11 +126,11 @@ impl Engine {
         let objects: Vec<Reservable> = objects.into_iter().cloned().collect();
         match self.best_node(key) {
             Some(Ok(node)) => return Ok(Destination { node, objects }),
-            Some(Err(why)) => return Err(self.not_placed(why)),
+            Some(Err(why)) => return Err(self.not_placed(key, why)),
             None => {}
         }
         if let Some(rejected) = self.rejected_as_whole(key) {
-            return Err(self.rejected_by_nodes(rejected).into());
+            return Err(self.rejected_by_nodes(key, rejected).into());
         }
         match self.evaluate(key) {
             Evaluation::Failed(why) => Err(Rejection::Failed(why).into()),
@@ -138,13 +138,13 @@ impl Engine {
                 Ok(Destination { node: self.any_of(&placement.best), objects })
             }
             Evaluation::Rejected { rejected, preemption, .. } => {
-                let rejection = self.rejected_by_nodes(rejected);
+                let rejection = self.rejected_by_nodes(key, rejected);
                 Err(NotPlaced { rejection, nomination: self.nomination_after(preemption) })
             }
         }
     }
 
-    fn not_placed(&self, why: Diagnosis) -> NotPlaced {
+    fn not_placed(&self, key: &ParkKey, why: Diagnosis) -> NotPlaced {
         let Diagnosis { reasons, preemption } = why;
         let (message, nomination) = match preemption {
             PreemptionResult::NotTried => (None, NominationChange::Keep),
@@ -154,7 +154,7 @@ impl Engine {
                 (None, NominationChange::Set(Box::new(PreemptionPlan { node, victims })))
             }
         };
-        let rejection = self.rejected_by_nodes(NodesRejection::of_counts(reasons, message));
+        let rejection = self.rejected_by_nodes(key, NodesRejection::of_counts(reasons, message));
         NotPlaced { rejection, nomination }
     }
 

@@ -61,11 +61,12 @@ pub use failure::{Failure, FailureCause};
 pub use plugins::{
     Attachable, CLAIMS_NOT_FOUND, Candidate, ClaimToReserve, ClusterObject, ClusterObjectChange,
     ClusterObjectId, ClusterObjectKind, ClusterObjects, Constraint, DeviceFit, DeviceNeeds,
-    DeviceProblem, Ineligible, PREEMPTION, Plugin, Point, Preemption, PreemptionDryRun,
-    PreemptionRefusal, Registration, ResourceUse, Role, VictimCost, Victims, attach_limits,
-    attached_by, attached_to, balanced_score, candidates, constraints, existing_term_matches,
-    find_pod_devices, find_pod_volumes, fit_score, has_every_key, has_leaving_victims,
-    own_term_matches, preempt, preempt_after, protects, score_needs_every_key, victims_by,
+    DeviceProblem, Ineligible, PREEMPTION, PREEMPTION_WITH_CLAIMS, Plugin, Point, Preemption,
+    PreemptionDryRun, PreemptionRefusal, Registration, ResourceUse, Role, VictimCost, Victims,
+    attach_limits, attached_by, attached_to, balanced_score, candidates, constraints,
+    existing_term_matches, find_pod_devices, find_pod_volumes, fit_score, has_every_key,
+    has_leaving_victims, own_term_matches, preempt, preempt_after, protects, score_needs_every_key,
+    victims_by,
 };
 pub use reason::{FixedReason, Reason, fixed as fixed_reason};
 pub use rejection::{Rejection, nodes_available};

@@ -39,7 +39,7 @@ pub use default_preemption::{
 pub(crate) use default_preemption::{candidate, may_preempt};
 pub(crate) use dynamic_resources::DeviceClaims;
 pub use dynamic_resources::{
-    ClaimToReserve, DeviceFit, DeviceNeeds, DeviceProblem, find_pod_devices,
+    ClaimToReserve, DeviceFit, DeviceNeeds, DeviceProblem, PREEMPTION_WITH_CLAIMS, find_pod_devices,
 };
 pub(crate) use inter_pod_affinity::Counts;
 pub use inter_pod_affinity::{existing_term_matches, own_term_matches};

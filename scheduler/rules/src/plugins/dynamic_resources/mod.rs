@@ -15,6 +15,10 @@ pub use reserve::{ClaimToReserve, find_pod_devices};
 use super::Point::{Filter, PostFilter, PreBind, PreEnqueue, PreFilter, Reserve, Score};
 use super::{Registration, reasons};
 
+/// What kube-scheduler says of a Pod with claims none of which can give its devices back, in front of what it says of
+/// preemption.
+pub const PREEMPTION_WITH_CLAIMS: &str = "still not schedulable, preemption: ";
+
 pub(super) const PLUGIN: Registration = Registration {
     default_weight: 2,
     pre_filter: Some(pre_filter::pre_filter),
