@@ -5,7 +5,7 @@ mod fragment;
 mod translate;
 mod volumes;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -355,16 +355,21 @@ mod tests {
 /// Specs that are alike are one, as the driver has it.
 #[derive(Default)]
 struct Specs {
-    known: HashMap<Arc<SchedulingSpec>, Vec<Arc<PodSpec>>>,
+    known: HashSet<Arc<PodSpec>>,
+    scheduling: HashSet<Arc<SchedulingSpec>>,
 }
 
 impl Specs {
     fn share(&mut self, mut pod: Pod) -> Pod {
-        let alike = self.known.entry(pod.spec.scheduling.clone()).or_default();
-        match alike.iter().find(|known| **known == pod.spec) {
-            Some(known) => pod.spec = known.clone(),
-            None => alike.push(pod.spec.clone()),
+        if let Some(known) = self.known.get(&pod.spec) {
+            pod.spec = known.clone();
+            return pod;
         }
+        let scheduling = self.scheduling.get(&pod.spec.scheduling).cloned();
+        let scheduling = scheduling.unwrap_or_else(|| pod.spec.scheduling.clone());
+        self.scheduling.insert(scheduling.clone());
+        Arc::make_mut(&mut pod.spec).scheduling = scheduling;
+        self.known.insert(pod.spec.clone());
         pod
     }
 }

@@ -5,13 +5,15 @@ use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use model::{Assignment, ClusterNode, Labels, NodeImage, NodeName, Pod, PodSpec};
+use model::{Assignment, ClusterNode, Labels, NodeImage, NodeName, Pod, PodSpec, SchedulingSpec};
 
 /// Entries that are in use elsewhere are kept; the others are dropped when there are as many of them.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     texts: Pool<str>,
     specs: Pool<PodSpec>,
+    /// Pods whose specs differ only in their claims are of one class, which is found by where this is in memory.
+    scheduling_specs: Pool<SchedulingSpec>,
     images: Pool<NodeImage>,
     image_lists: Pool<[Arc<NodeImage>]>,
 }
@@ -35,6 +37,7 @@ impl Shared {
         let scheduling = Arc::make_mut(&mut spec.scheduling);
         scheduling.labels = self.labels(std::mem::take(&mut scheduling.labels));
         scheduling.node_selector = self.labels(std::mem::take(&mut scheduling.node_selector));
+        spec.scheduling = self.scheduling_specs.share(spec.scheduling);
         self.specs.share(Arc::new(spec))
     }
 
@@ -90,6 +93,8 @@ impl<T: ?Sized + Eq + Hash> Pool<T> {
 
 #[cfg(test)]
 mod tests {
+    use model::PodVolume;
+
     use super::*;
 
     #[test]
@@ -98,6 +103,25 @@ mod tests {
         let (one, same, other) =
             (pool.share("a".into()), pool.share("a".into()), pool.share("b".into()));
         assert!(Arc::ptr_eq(&one, &same) && !Arc::ptr_eq(&one, &other));
+    }
+
+    #[test]
+    fn specs_that_differ_in_claims_have_the_rest_in_common() {
+        let mut shared = Shared::default();
+        let mut spec = |claim: &str| {
+            shared.new_spec(PodSpec {
+                profile: "p".into(),
+                namespace: "n".into(),
+                needs: Vec::new(),
+                failure_policy: None,
+                hold: None,
+                volumes: [PodVolume::Claim(claim.into())].into(),
+                resource_claims: Arc::default(),
+                scheduling: Arc::default(),
+            })
+        };
+        let (one, other) = (spec("a"), spec("b"));
+        assert!(!Arc::ptr_eq(&one, &other) && Arc::ptr_eq(&one.scheduling, &other.scheduling));
     }
 
     #[test]
