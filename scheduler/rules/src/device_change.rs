@@ -4,7 +4,7 @@ use model::{Allocation, DevicePlace, NodeName, ResourceClaim, ResourceSlice};
 
 use crate::devices::DevicePools;
 use crate::plugins::ClaimToReserve;
-use crate::volume_change::{VolumeInterest, VolumeScope};
+use crate::volume_change::{ClaimInterest, ClaimScope};
 
 /// What has changed behind devices.
 #[derive(Clone, Copy, Debug)]
@@ -27,20 +27,19 @@ pub enum DeviceChange<'a> {
 
 impl DeviceChange<'_> {
     /// Whom it may concern, and where. To anybody else it means nothing.
-    pub fn concerns(&self, pools: &DevicePools) -> Vec<(VolumeInterest, VolumeScope)> {
-        let everywhere = |interest| (interest, VolumeScope::Everywhere);
-        let freed = |allocation: &Allocation| {
-            (VolumeInterest::Devices, scope_of_devices(pools, allocation))
-        };
+    pub fn concerns(&self, pools: &DevicePools) -> Vec<(ClaimInterest, ClaimScope)> {
+        let everywhere = |interest| (interest, ClaimScope::Everywhere);
+        let freed =
+            |allocation: &Allocation| (ClaimInterest::Devices, scope_of_devices(pools, allocation));
         match *self {
-            Self::Class => vec![everywhere(VolumeInterest::Devices)],
+            Self::Class => vec![everywhere(ClaimInterest::Devices)],
             Self::Slice { before, after } => {
                 let versions: Vec<_> = before.into_iter().chain(after).collect();
-                vec![(VolumeInterest::Devices, scope_of(&versions))]
+                vec![(ClaimInterest::Devices, scope_of(&versions))]
             }
             Self::Claim { before, after } => {
                 let Some(claim) = before.or(after) else { return Vec::new() };
-                let own = VolumeInterest::ResourceClaim(claim.key.clone());
+                let own = ClaimInterest::ResourceClaim(claim.key.clone());
                 let had = before.and_then(|it| it.allocation.as_deref());
                 let has = after.and_then(|it| it.allocation.as_deref());
                 let is_kept = |had: &&Allocation| has.is_some_and(|it| it.devices == had.devices);
@@ -50,7 +49,7 @@ impl DeviceChange<'_> {
             Self::Taken(_) => Vec::new(),
             Self::Released(claims) => {
                 let of_claim = |it: &ClaimToReserve| {
-                    let own = everywhere(VolumeInterest::ResourceClaim(it.key.clone()));
+                    let own = everywhere(ClaimInterest::ResourceClaim(it.key.clone()));
                     it.allocation.iter().map(|it| freed(it)).chain([own]).collect::<Vec<_>>()
                 };
                 claims.iter().flat_map(of_claim).collect()
@@ -62,15 +61,15 @@ impl DeviceChange<'_> {
 /// Where Nodes may have more devices than before, or fewer. `None`: nowhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceEffect {
-    pub freed: Option<VolumeScope>,
-    pub taken: Option<VolumeScope>,
+    pub freed: Option<ClaimScope>,
+    pub taken: Option<ClaimScope>,
 }
 
 impl DeviceChange<'_> {
     pub fn effect(&self, pools: &DevicePools) -> DeviceEffect {
         let reach = |allocation: &Allocation| scope_of_devices(pools, allocation);
         let together = |claims: &[ClaimToReserve]| together(pools, claims);
-        let everywhere = || Some(VolumeScope::Everywhere);
+        let everywhere = || Some(ClaimScope::Everywhere);
         match *self {
             Self::Class => DeviceEffect { freed: everywhere(), taken: None },
             Self::Slice { before, after } => {
@@ -91,30 +90,30 @@ impl DeviceChange<'_> {
     }
 }
 
-fn together(pools: &DevicePools, claims: &[ClaimToReserve]) -> Option<VolumeScope> {
+fn together(pools: &DevicePools, claims: &[ClaimToReserve]) -> Option<ClaimScope> {
     let each = claims.iter().filter_map(|it| it.allocation.as_deref());
     let each = each.map(|it| scope_of_devices(pools, it));
     each.reduce(|one, other| match (one, other) {
-        (VolumeScope::Nodes(mut one), VolumeScope::Nodes(other)) => {
+        (ClaimScope::Nodes(mut one), ClaimScope::Nodes(other)) => {
             one.extend(other);
-            VolumeScope::Nodes(one)
+            ClaimScope::Nodes(one)
         }
-        _ => VolumeScope::Everywhere,
+        _ => ClaimScope::Everywhere,
     })
 }
 
 /// Where devices of these versions of a slice can be used.
-fn scope_of(versions: &[&ResourceSlice]) -> VolumeScope {
+fn scope_of(versions: &[&ResourceSlice]) -> ClaimScope {
     let nodes: Option<Vec<NodeName>> = versions.iter().map(|it| only_node(it)).collect();
-    nodes.map_or(VolumeScope::Everywhere, |it| VolumeScope::Nodes(it.into_iter().collect()))
+    nodes.map_or(ClaimScope::Everywhere, |it| ClaimScope::Nodes(it.into_iter().collect()))
 }
 
 /// From where the devices can be used. The allocation itself may be usable from fewer Nodes: from those that reach all
 /// of its devices.
-fn scope_of_devices(pools: &DevicePools, allocation: &Allocation) -> VolumeScope {
+fn scope_of_devices(pools: &DevicePools, allocation: &Allocation) -> ClaimScope {
     let nodes = allocation.devices.iter().map(|it| pools.only_node_of(&it.id).cloned());
     let nodes: Option<_> = nodes.collect();
-    nodes.map_or(VolumeScope::Everywhere, VolumeScope::Nodes)
+    nodes.map_or(ClaimScope::Everywhere, ClaimScope::Nodes)
 }
 
 fn only_node(slice: &ResourceSlice) -> Option<NodeName> {

@@ -74,7 +74,7 @@ pub use rules::{
     DefaultSpread, ResourceWeight, Rules, ScoringStrategy, ShapePoint, SwitchedOff, cpu_and_memory,
 };
 pub use score::{NodeScore, PluginScore, ScoreError, score};
-pub use volume_change::{VolumeChange, VolumeInterest, VolumeScope, claims_reject};
+pub use volume_change::{ClaimInterest, ClaimScope, VolumeChange, claims_reject};
 pub use volume_diagnosis::{
     ClaimDiagnosis, ClaimProblem, ClaimState, PublishedCapacity, ReasonSeen, VOLUMES,
     VolumeDiagnosis, VolumeLack, VolumesLacking, VolumesLookedAt, diagnose_volumes,

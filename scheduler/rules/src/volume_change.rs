@@ -46,10 +46,10 @@ pub enum VolumeChange<'a> {
     CsiDriver(&'a str),
 }
 
-/// Why a change may concern a Pod with volumes.
+/// Why a change may concern a Pod with claims, of volumes or of devices.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum VolumeInterest {
-    /// It has any.
+pub enum ClaimInterest {
+    /// It has volumes.
     Any,
     Claim(ObjectKey),
     /// A claim of it names this PersistentVolume.
@@ -61,7 +61,7 @@ pub enum VolumeInterest {
     Devices,
 }
 
-impl VolumeInterest {
+impl ClaimInterest {
     /// Those of a Pod with claims. They change only with what they name.
     pub fn of(cluster: &Cluster, pod: &ClusterPod) -> BTreeSet<Self> {
         let mut interests = BTreeSet::new();
@@ -87,7 +87,7 @@ impl VolumeInterest {
 
 /// Where a change may make a difference to a Pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum VolumeScope {
+pub enum ClaimScope {
     Everywhere,
     Nodes(BTreeSet<NodeName>),
 }
@@ -147,14 +147,13 @@ impl<'a> VolumeChange<'a> {
     }
 
     /// Whom it may concern, and where. To anybody else it means nothing.
-    pub fn concerns(&self, cluster: &Cluster) -> Vec<(VolumeInterest, VolumeScope)> {
-        let everywhere = |interest| (interest, VolumeScope::Everywhere);
-        let attaching =
-            |nodes: BTreeSet<NodeName>| (VolumeInterest::Any, VolumeScope::Nodes(nodes));
+    pub fn concerns(&self, cluster: &Cluster) -> Vec<(ClaimInterest, ClaimScope)> {
+        let everywhere = |interest| (interest, ClaimScope::Everywhere);
+        let attaching = |nodes: BTreeSet<NodeName>| (ClaimInterest::Any, ClaimScope::Nodes(nodes));
         match *self {
             Self::Claim { before, after } => {
                 let Some(claim) = before.or(after) else { return Vec::new() };
-                let mut concerned = vec![everywhere(VolumeInterest::Claim(claim.key.clone()))];
+                let mut concerned = vec![everywhere(ClaimInterest::Claim(claim.key.clone()))];
                 let attached = |it: &'a PersistentVolumeClaim| (&it.volume_name, &it.class);
                 if before.map(attached) != after.map(attached) {
                     let nodes = nodes_using(cluster, &[&claim.key].into());
@@ -162,7 +161,7 @@ impl<'a> VolumeChange<'a> {
                 }
                 concerned
             }
-            Self::Class => vec![everywhere(VolumeInterest::Any)],
+            Self::Class => vec![everywhere(ClaimInterest::Any)],
             Self::Volume { before, after } => {
                 let versions = [before, after].into_iter().flatten();
                 let mut concerned: Vec<_> =
@@ -174,7 +173,7 @@ impl<'a> VolumeChange<'a> {
             Self::Released(bindings) => {
                 let of_static = bindings.static_bindings.iter();
                 let volumes = of_static.filter_map(|(_, it)| cluster.objects.volumes.get(it));
-                let claims = bindings.claims().cloned().map(VolumeInterest::Claim);
+                let claims = bindings.claims().cloned().map(ClaimInterest::Claim);
                 volumes
                     .flat_map(|volume| concerned_by(cluster, volume))
                     .chain(claims.map(everywhere))
@@ -187,7 +186,7 @@ impl<'a> VolumeChange<'a> {
                         nodes(cluster, |labels| topology.matches(labels))
                     };
                     let nodes = capacity.node_topology.as_ref().map(is_near).unwrap_or_default();
-                    (VolumeInterest::Class(capacity.class.clone()), VolumeScope::Nodes(nodes))
+                    (ClaimInterest::Class(capacity.class.clone()), ClaimScope::Nodes(nodes))
                 };
                 versions.map(concerned).collect()
             }
@@ -202,27 +201,24 @@ impl<'a> VolumeChange<'a> {
             Self::CsiDriver(name) => {
                 let classes = cluster.objects.storage_classes.values();
                 let of_driver = classes.filter(|class| &*class.provisioner == name);
-                of_driver.map(|it| everywhere(VolumeInterest::Class(it.name.clone()))).collect()
+                of_driver.map(|it| everywhere(ClaimInterest::Class(it.name.clone()))).collect()
             }
         }
     }
 }
 
 /// Those whose claims name the PersistentVolume, for whose claim it is reserved, or who may take it if it is free.
-fn concerned_by(
-    cluster: &Cluster,
-    volume: &PersistentVolume,
-) -> Vec<(VolumeInterest, VolumeScope)> {
-    let mut concerned = vec![VolumeInterest::Volume(volume.name.clone())];
+fn concerned_by(cluster: &Cluster, volume: &PersistentVolume) -> Vec<(ClaimInterest, ClaimScope)> {
+    let mut concerned = vec![ClaimInterest::Volume(volume.name.clone())];
     // Elsewhere, too: a claim that one is reserved for takes no other.
     let written = volume.claim_ref.as_ref().map(|it| &it.key);
     let reserved = written.into_iter().chain(cluster.assumed_volumes.claim_of(&volume.name));
-    concerned.extend(reserved.cloned().map(VolumeInterest::Claim));
+    concerned.extend(reserved.cloned().map(ClaimInterest::Claim));
     let mut concerned: Vec<_> =
-        concerned.into_iter().map(|interest| (interest, VolumeScope::Everywhere)).collect();
+        concerned.into_iter().map(|interest| (interest, ClaimScope::Everywhere)).collect();
     if volume.claim_ref.is_none() {
         let nodes = nodes(cluster, |labels| volume.fits(labels));
-        concerned.push((VolumeInterest::Class(volume.class.clone()), VolumeScope::Nodes(nodes)));
+        concerned.push((ClaimInterest::Class(volume.class.clone()), ClaimScope::Nodes(nodes)));
     }
     concerned
 }
@@ -269,17 +265,17 @@ fn has_limit(cluster: &Cluster, attachment: &VolumeAttachment) -> bool {
 fn attached_already(
     cluster: &Cluster,
     attachment: &VolumeAttachment,
-) -> Vec<(VolumeInterest, VolumeScope)> {
+) -> Vec<(ClaimInterest, ClaimScope)> {
     let volumes = &cluster.objects.volumes;
     let Some(attached) = attachment.volume_name.as_ref().and_then(|name| volumes.get(name)) else {
         return Vec::new();
     };
     // Several PersistentVolumes may stand for one volume.
     let alike = volumes.values().filter(|it| it.source == attached.source);
-    let nodes = VolumeScope::Nodes([attachment.node.clone()].into());
+    let nodes = ClaimScope::Nodes([attachment.node.clone()].into());
     let users = alike.flat_map(|it| {
         // Or who would take it.
-        [VolumeInterest::Volume(it.name.clone()), VolumeInterest::Class(it.class.clone())]
+        [ClaimInterest::Volume(it.name.clone()), ClaimInterest::Class(it.class.clone())]
     });
     users.map(|interest| (interest, nodes.clone())).collect()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rules::{Cluster, DeviceChange, DeviceFit, DeviceNeeds, Reason, VolumeScope};
+use rules::{ClaimScope, Cluster, DeviceChange, DeviceFit, DeviceNeeds, Reason};
 
 use super::log::Changed;
 use super::node_index::NodeIndex;
@@ -123,9 +123,9 @@ impl Placing {
 impl NodeIndex {
     pub fn devices_changed(&mut self, change: DeviceChange<'_>, cluster: &Cluster) {
         let effect = change.effect(&cluster.devices.pools);
-        let named = |scope: &VolumeScope| match scope {
-            VolumeScope::Nodes(nodes) => Some(nodes.clone()),
-            VolumeScope::Everywhere => None,
+        let named = |scope: &ClaimScope| match scope {
+            ClaimScope::Nodes(nodes) => Some(nodes.clone()),
+            ClaimScope::Everywhere => None,
         };
         let mut nodes = BTreeSet::new();
         let (freed, taken) = (effect.freed.as_ref(), effect.taken.as_ref());

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use model::{
     ClusterPod, LabelSelector, Labels, NodeName, ObjectKey, ObjectRef, PodAffinityTerm, PodUid,
 };
-use rules::{Chances, DeviceChange, Prospect, VolumeChange, VolumeInterest};
+use rules::{Chances, ClaimInterest, DeviceChange, Prospect, VolumeChange};
 
 use super::index::level;
 use crate::engine::Engine;
@@ -114,7 +114,7 @@ impl Engine {
             let (namespace, name) = (pod.namespace().clone(), volume.claim()?.clone());
             Some(ObjectKey { namespace, name })
         });
-        let interests: BTreeSet<_> = claims.map(VolumeInterest::Claim).collect();
+        let interests: BTreeSet<_> = claims.map(ClaimInterest::Claim).collect();
         let index = &self.queues.wake_index;
         interests.iter().flat_map(|interest| index.interested_in(interest)).collect()
     }
@@ -167,7 +167,7 @@ impl Engine {
             Some(pod) if rules::claims_reject(rules, cluster, pod) => Shortage::CLAIMS,
             _ => self.placing.shortage(View { rules, cluster }, &key, level),
         };
-        let interests = with_claims.map(|pod| VolumeInterest::of(cluster, &pod));
+        let interests = with_claims.map(|pod| ClaimInterest::of(cluster, &pod));
         let interests = interests.unwrap_or_default();
         self.queues.wake_index.file(class, level, is_local, shortage, interests);
         self.note_chances(class);

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{ClusterNode, ClusterPod, Labels, NodeName, PodAffinityTerm, PreemptionPolicy};
-use rules::{Cluster, Rules, VolumeInterest, existing_term_matches};
+use rules::{ClaimInterest, Cluster, Rules, existing_term_matches};
 
 use super::free_capacity::FreeCapacities;
 use crate::placing::{FixedMap, Lacking, NodeFilter, Shortage};
@@ -33,7 +33,7 @@ pub(crate) struct WakeIndex {
     /// Those with room on some Node whose constraints depend on Pods on other Nodes.
     pod_dependent: BTreeSet<ClassId>,
     /// Those of Pods with claims, by the changes that may concern them.
-    interested: BTreeMap<VolumeInterest, BTreeSet<ClassId>>,
+    interested: BTreeMap<ClaimInterest, BTreeSet<ClassId>>,
     /// Those with room on some Node, by what terms of other Pods can match.
     with_room: BTreeMap<(Arc<str>, Labels), BTreeSet<ClassId>>,
 }
@@ -53,7 +53,7 @@ struct IndexedClass {
     level: i32,
     shortage: Shortage,
     is_local: bool,
-    interests: BTreeSet<VolumeInterest>,
+    interests: BTreeSet<ClaimInterest>,
 }
 
 /// Pods of a lower priority than this can be preempted by a Pod of the class.
@@ -70,7 +70,7 @@ impl WakeIndex {
         level: i32,
         is_local: bool,
         shortage: Shortage,
-        interests: BTreeSet<VolumeInterest>,
+        interests: BTreeSet<ClaimInterest>,
     ) {
         let known = self.ids.get(key).and_then(|id| self.classes[*id].as_ref());
         let is_known = |it: &IndexedClass| {
@@ -258,7 +258,7 @@ impl WakeIndex {
 
     /// Those of Pods with claims that a change for this reason may concern. Changes on Nodes concern none that its
     /// claims keep from all.
-    pub fn interested_in(&self, interest: &VolumeInterest) -> impl Iterator<Item = &ParkKey> {
+    pub fn interested_in(&self, interest: &ClaimInterest) -> impl Iterator<Item = &ParkKey> {
         self.interested.get(interest).into_iter().flat_map(|ids| self.keys(ids))
     }
 

@@ -1,10 +1,10 @@
 //! Wake-ups: exactly the Pods that a change may help are tried again.
 
+mod claim_change;
 mod cluster_change;
 mod free_capacity;
 mod index;
 mod sweep;
-mod volume_change;
 
 use model::{Amount, ObjectKind, ObjectRef, PodUid, Reservable};
 

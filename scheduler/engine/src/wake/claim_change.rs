@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use model::PodClaim;
-use rules::{DeviceChange, VolumeChange, VolumeInterest, VolumeScope};
+use rules::{ClaimInterest, ClaimScope, DeviceChange, VolumeChange};
 
 use super::cluster_change::Scope;
 use crate::engine::Engine;
@@ -36,7 +36,7 @@ impl Engine {
 
     fn wake_concerned(
         &mut self,
-        concerned: Vec<(VolumeInterest, VolumeScope)>,
+        concerned: Vec<(ClaimInterest, ClaimScope)>,
         is_reason: impl Fn(&ParkKey) -> bool,
     ) {
         for (class, scope) in self.scopes_of(concerned) {
@@ -54,20 +54,20 @@ impl Engine {
     }
 
     /// The classes that the change may concern, and where.
-    fn scopes_of(&self, concerned: Vec<(VolumeInterest, VolumeScope)>) -> BTreeMap<ParkKey, Scope> {
+    fn scopes_of(&self, concerned: Vec<(ClaimInterest, ClaimScope)>) -> BTreeMap<ParkKey, Scope> {
         let index = &self.queues.wake_index;
         let mut scopes = BTreeMap::new();
         for (interest, scope) in concerned {
             for class in index.interested_in(&interest) {
                 let known = scopes.entry(class.clone()).or_insert(Scope::Nodes([].into()));
                 match (known, &scope) {
-                    (known, VolumeScope::Everywhere) => *known = Scope::Everywhere,
-                    (Scope::Nodes(known), VolumeScope::Nodes(nodes))
+                    (known, ClaimScope::Everywhere) => *known = Scope::Everywhere,
+                    (Scope::Nodes(known), ClaimScope::Nodes(nodes))
                         if !index.lacks_claims(class) =>
                     {
                         known.extend(nodes.iter().cloned());
                     }
-                    (_, VolumeScope::Nodes(_)) => {}
+                    (_, ClaimScope::Nodes(_)) => {}
                 }
             }
         }
